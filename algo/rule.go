@@ -1,0 +1,123 @@
+package algo
+
+import (
+	"fmt"
+	"time"
+)
+
+// Ranges of the numbers in a rule. They leave every sum inside an int64 and
+// every product inside 128 bits.
+const (
+	// MaxLimit is the largest limit and the largest burst.
+	MaxLimit int64 = 1_000_000_000_000_000
+	// MaxPeriod is the longest period: ten years of 365 days.
+	MaxPeriod = 10 * year
+)
+
+// Kind is when spent tokens come back.
+type Kind uint8
+
+const (
+	// Sliding: each one a period after its spend.
+	Sliding Kind = iota + 1
+	// Fixed: all of them at the clock boundary, in UTC. Held ones count in the
+	// next window too.
+	Fixed
+	// Bucket: evenly, Limit in each period, as long as any is spent.
+	Bucket
+	// Concurrent: at once when the upstream has answered (Return), or a guard
+	// after a call was cut off (Settle).
+	Concurrent
+	// Unlimited: at once.
+	Unlimited
+)
+
+var kindWords = map[Kind]string{
+	Sliding:    "sliding",
+	Fixed:      "fixed",
+	Bucket:     "bucket",
+	Concurrent: "concurrent",
+	Unlimited:  "unlimited",
+}
+
+// String gives the word for the kind in rule text.
+func (k Kind) String() string {
+	if word, ok := kindWords[k]; ok {
+		return word
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Rule is one limit as written, with its defaults filled in. Two rules are the
+// same only if they are equal.
+type Rule struct {
+	Kind Kind
+	// Limit is from 0 to MaxLimit; with 0 everything is refused. An unlimited
+	// rule has 0.
+	Limit int64
+	// Period is zero unless the rule counts tokens.
+	Period Period
+	// Burst is the most a bucket holds, from 0 to MaxLimit, and 0 for every
+	// other kind. Where it is not written it is the limit.
+	Burst int64
+}
+
+// CountsTokens says that the rule is about a rate: a call takes a token of it
+// for good. Concurrency counts slots, and unlimited counts nothing.
+func (r Rule) CountsTokens() bool {
+	return r.Kind == Sliding || r.Kind == Fixed || r.Kind == Bucket
+}
+
+// Span is the period of a rate rule, for a calendar month that of the longest
+// one, and 0 for other rules.
+func (r Rule) Span() time.Duration { return r.Period.Nominal() }
+
+// String gives the rule as [ParseRule] reads it, in its shortest form.
+func (r Rule) String() string {
+	switch r.Kind {
+	case Sliding:
+		return fmt.Sprintf("%d/%s", r.Limit, r.Period)
+	case Fixed:
+		if r.Period.Length == week {
+			return fmt.Sprintf("%d/1w fixed", r.Limit)
+		}
+		return fmt.Sprintf("%d/%s fixed", r.Limit, r.Period)
+	case Bucket:
+		if r.Burst == r.Limit {
+			return fmt.Sprintf("%d/%s bucket", r.Limit, r.Period)
+		}
+		return fmt.Sprintf("%d/%s bucket burst=%d", r.Limit, r.Period, r.Burst)
+	case Concurrent:
+		return fmt.Sprintf("%d concurrent", r.Limit)
+	default:
+		return r.Kind.String()
+	}
+}
+
+// fault tells what is out of range in a rule, or nothing.
+func (r Rule) fault() string {
+	switch {
+	case kindWords[r.Kind] == "":
+		return "it has no kind"
+	case r.Limit < 0 || r.Limit > MaxLimit:
+		return fmt.Sprintf("its limit %d is not from 0 to %d", r.Limit, MaxLimit)
+	case r.Burst < 0 || r.Burst > MaxLimit:
+		return fmt.Sprintf("its burst %d is not from 0 to %d", r.Burst, MaxLimit)
+	case r.Burst != 0 && r.Kind != Bucket:
+		return fmt.Sprintf("its burst is %d and it is no bucket", r.Burst)
+	case !r.CountsTokens():
+		return ""
+	case r.Period.Months != 0:
+		if r.Kind != Fixed || r.Period != (Period{Months: 1}) {
+			return fmt.Sprintf("its period is %d months and %v; only 1 month, fixed, is allowed", r.Period.Months, r.Period.Length)
+		}
+	case r.Period.Length <= 0 || r.Period.Length > MaxPeriod:
+		return fmt.Sprintf("its period %v is not from 1ns to %v", r.Period.Length, MaxPeriod)
+	case r.Kind == Fixed && !fixable(r.Period.Length):
+		return fmt.Sprintf("its fixed period %v is neither under a day, nor a day, nor a week", r.Period.Length)
+	}
+	return ""
+}
+
+// fixable says that the calendar has windows of length d.
+func fixable(d time.Duration) bool { return d <= day || d == week }

@@ -1,0 +1,54 @@
+package algo
+
+import "slices"
+
+// Mark says that N tokens were spent at the instant At, or a little before it.
+type Mark struct {
+	At Instant
+	N  int64
+}
+
+// State is all that a window remembers, besides its rule. A window restored from
+// it answers as the first would have, bit for bit.
+type State struct {
+	// Seen is the latest instant the window has seen.
+	Seen Instant
+	// Held and Spent are counts of tokens.
+	Held  int64
+	Spent int64
+	// Own is what only the kind can read: for a fixed window the Instant at
+	// which its period began, for a bucket what it has refilled of the next
+	// token, in nanoseconds times limit, and 0 for the others.
+	Own int64
+	// Marks are the spends that a sliding or concurrent window remembers one by
+	// one, by rising instant, together Spent. There are at most 2,049.
+	Marks []Mark
+}
+
+// State copies out what the window remembers at now.
+func (w *Window) State(now Instant) State {
+	w.see(now)
+	return State{
+		Seen:  w.seen,
+		Held:  w.held,
+		Spent: w.spent,
+		Own:   w.own,
+		Marks: slices.Clone(w.trail.live()),
+	}
+}
+
+// Restore gives a window that goes on from st. The rule may have another limit
+// or burst, or another allowance, than the one st was under: what is held and
+// spent stays, and while that is more than the limit nothing is free. Numbers
+// that State never gives are mended: negative counts are taken as 0, too large
+// ones as the largest.
+func (s *Spec) Restore(st State) Window {
+	w := s.Window(st.Seen)
+	w.held = min(max(0, st.Held), unlimited)
+	s.kind.restore(&w, st)
+	return w
+}
+
+// bounded takes a count of spent tokens into its range; with the most that can
+// be held it still fits an int64.
+func bounded(spent int64) int64 { return min(max(0, spent), unlimited-1) }

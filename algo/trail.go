@@ -1,0 +1,85 @@
+package algo
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	// exactMarks is how many spends are remembered to the nanosecond.
+	exactMarks = 1024
+	// gridMarks is into how many parts a span is cut for the dates of further
+	// ones. Their tokens are out for up to one part longer, so use is at least
+	// 1 - 1/gridMarks. Dates of live marks lie in (now - span, now + one part],
+	// where there are at most gridMarks+1 multiples of a part; so there are
+	// never more than exactMarks + gridMarks + 1 marks.
+	gridMarks = 1024
+	// keptMarks is how much room an empty trail keeps.
+	keptMarks = 64
+)
+
+// trail is a list of marks, by rising date, that forgets from the front.
+//
+// Merging marks the obvious way, two neighbours into the later, is no good: the
+// lump is carried along by each new mark and never ages while traffic goes on,
+// and a mark that moves breaks a wait already told. So a recorded mark stays
+// where it is, and what is too many is dated up to a grid when it is recorded.
+type trail struct {
+	marks []Mark
+	head  int
+}
+
+// live gives the marks not forgotten yet.
+func (t *trail) live() []Mark { return t.marks[t.head:] }
+
+// drop forgets what is dated a span or more before now and gives how many tokens
+// that was.
+func (t *trail) drop(now Instant, span time.Duration) int64 {
+	var n int64
+	for t.head < len(t.marks) && now.Sub(t.marks[t.head].At) >= span {
+		n += t.marks[t.head].N
+		t.head++
+	}
+	if t.head == len(t.marks) {
+		t.head = 0
+		t.marks = t.marks[:0]
+		if cap(t.marks) > keptMarks {
+			t.marks = nil
+		}
+	}
+	return n
+}
+
+// record adds n tokens spent at the instant at, dated up to a multiple of grid
+// if there are many marks already.
+func (t *trail) record(n int64, at Instant, grid time.Duration) {
+	i, found := t.find(at)
+	if !found && len(t.marks)-t.head >= exactMarks {
+		at = at.up(grid)
+		i, found = t.find(at)
+	}
+	if found {
+		t.marks[i].N += n
+		return
+	}
+	// Before the list grows, the room of forgotten marks is used, if it is
+	// worth moving the others.
+	if len(t.marks) == cap(t.marks) && t.head > len(t.marks)/4 {
+		t.marks = t.marks[:copy(t.marks, t.live())]
+		i -= t.head
+		t.head = 0
+	}
+	t.marks = slices.Insert(t.marks, i, Mark{at, n})
+}
+
+// find gives the place in marks of the mark dated at, or where it would go.
+func (t *trail) find(at Instant) (int, bool) {
+	if n := len(t.marks); n == t.head || t.marks[n-1].At < at {
+		return n, false
+	}
+	i, found := slices.BinarySearchFunc(t.live(), at, func(m Mark, at Instant) int {
+		return cmp.Compare(m.At, at)
+	})
+	return t.head + i, found
+}

@@ -1,0 +1,133 @@
+package algo
+
+import (
+	"fmt"
+	"time"
+)
+
+// Window is the state of one key under one rule: what is held and spent of its
+// limit. It comes from [Spec.Window] or [Spec.Restore]. It may be moved, but not
+// copied and used twice: [Window.State] copies.
+//
+// Time never goes back in a window: an instant earlier than one it has seen is
+// taken as the latest it has seen. Every method that is given one brings the
+// window up to it first.
+type Window struct {
+	spec  *Spec
+	seen  Instant
+	held  int64
+	spent int64
+	// own belongs to the kind: where a fixed period began, or what a bucket has
+	// refilled of the next token.
+	own   int64
+	trail trail
+}
+
+// see brings the window up to now.
+func (w *Window) see(now Instant) {
+	if now > w.seen {
+		w.spec.kind.advance(w, now)
+		w.seen = now
+	}
+}
+
+// Limit is the sum of free, held and spent: the limit, a bucket's burst, or
+// 1<<62 for an unlimited rule. Held and spent exceed it only in a window that
+// was restored under a lower limit.
+func (w *Window) Limit() int64 { return w.spec.max }
+
+// Free is what can be taken now: that much can, and one more cannot. It is never
+// below 0.
+func (w *Window) Free(now Instant) int64 {
+	w.see(now)
+	return max(0, w.spec.max-w.held-w.spent)
+}
+
+// Held is what was taken and neither returned nor settled yet.
+func (w *Window) Held() int64 { return w.held }
+
+// Spent is what was settled as spent and has not come back yet.
+func (w *Window) Spent(now Instant) int64 {
+	w.see(now)
+	return w.spent
+}
+
+// Idle says that nothing is held or spent: from now on the window answers as a
+// fresh one would.
+func (w *Window) Idle(now Instant) bool {
+	w.see(now)
+	return w.held == 0 && w.spent == 0
+}
+
+// Take moves n from free to held. It panics if n is negative or above Free.
+func (w *Window) Take(now Instant, n int64) {
+	if free := w.Free(now); n < 0 || n > free {
+		panic(fmt.Sprintf("algo: take of %d with %d free under %q", n, free, w.spec.rule))
+	}
+	w.held += n
+}
+
+// Return moves n from held back to free: they were not spent, or for a
+// concurrency rule the upstream has answered. It panics if n is negative or
+// above Held.
+func (w *Window) Return(now Instant, n int64) {
+	w.see(now)
+	if n < 0 || n > w.held {
+		panic(fmt.Sprintf("algo: return of %d with %d held under %q", n, w.held, w.spec.rule))
+	}
+	w.held -= n
+}
+
+// Settle moves n from held to spent, as spent at the instant at, from which the
+// rule counts when they come back; what would have come back by now is free at
+// once. It panics if n is negative or above Held, or if at is later than now.
+func (w *Window) Settle(now Instant, n int64, at Instant) {
+	if at > now {
+		panic(fmt.Sprintf("algo: settle at %d of a spend at %d, %v later", now, at, at.Sub(now)))
+	}
+	w.see(now)
+	if n < 0 || n > w.held {
+		panic(fmt.Sprintf("algo: settle of %d with %d held under %q", n, w.held, w.spec.rule))
+	}
+	if n == 0 {
+		return
+	}
+	w.held -= n
+	w.spec.kind.settle(w, n, at)
+}
+
+// Wait tells how long until n are free if nobody else takes. It is exact: at now
+// plus wait n are free, and 1 ns earlier they are not. It is 0 if they are now,
+// and not ok if they never will be, or not within the 292 years that an Instant
+// reaches.
+//
+// Held tokens are reckoned as due says, which is sorted by instant; those that it
+// does not mention are reckoned as returned now. So with no due it is the
+// soonest, and then 0 may mean that something has to be returned first. It
+// panics if due is not sorted, has a negative count, or tells of more than is
+// held.
+func (w *Window) Wait(now Instant, n int64, due []Due) (wait time.Duration, ok bool) {
+	w.see(now)
+	left := w.held
+	for i, d := range due {
+		if d.N < 0 || d.N > left {
+			panic(fmt.Sprintf("algo: wait with %d due where %d of %d held are left", d.N, left, w.held))
+		}
+		if i > 0 && d.At < due[i-1].At {
+			panic(fmt.Sprintf("algo: wait with due at %d after due at %d", d.At, due[i-1].At))
+		}
+		left -= d.N
+	}
+	if n > w.spec.max {
+		return 0, false
+	}
+	free := w.spec.max - w.spent - (w.held - left)
+	if n <= free {
+		return 0, true
+	}
+	at, ok := w.spec.kind.wait(w, n, free, due)
+	if !ok {
+		return 0, false
+	}
+	return until(now, w.seen, at), true
+}

@@ -1,0 +1,232 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"ration/lease"
+)
+
+// ClientConfig says which coordinators to ask. The zero value is complete.
+type ClientConfig struct {
+	// Cell is the deployment asked, DefaultCell if empty.
+	Cell string
+	// Partitions is how many the cell is divided into, 1 if 0. It is that of
+	// the coordinators.
+	Partitions int
+}
+
+// Client is a lease.Lessor that asks over NATS. It is safe for concurrent use
+// and holds nothing but its connection, which outlives it.
+type Client struct {
+	nc    *nats.Conn
+	watch *watch
+	cfg   ClientConfig
+}
+
+var _ lease.Lessor = (*Client)(nil)
+
+// NewClient gives a lessor on a connection that Connect made. Another kind of
+// connection, one that may send late, is a bug, and so is a config that names
+// no cell that can exist: it panics.
+func NewClient(nc *nats.Conn, cfg ClientConfig) *Client {
+	if cfg.Cell == "" {
+		cfg.Cell = DefaultCell
+	}
+	if cfg.Partitions == 0 {
+		cfg.Partitions = 1
+	}
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
+	w := watchOf(nc)
+	if w == nil && !nc.IsClosed() {
+		panic("bus: NewClient needs a connection of Connect, which sends nothing late")
+	}
+	return &Client{nc, w, cfg}
+}
+
+// Validate reports a cell or a number of partitions that cannot be. It changes
+// nothing.
+func (c ClientConfig) Validate() error {
+	var errs []error
+	if c.Cell != "" {
+		errs = append(errs, checkCell(c.Cell))
+	}
+	if c.Partitions != 0 {
+		errs = append(errs, checkPartitions(c.Partitions))
+	}
+	return errors.Join(errs...)
+}
+
+// Acquire sends r once and waits for its answer until ctx ends; give ctx a
+// deadline, for a lost message is never answered.
+//
+// The error wraps lease.ErrNoCoordinator at once if nobody leads or the
+// connection is lost, ErrPermission if NATS forbids it, the sentinel that the
+// coordinator answered, or ctx's error.
+func (c *Client) Acquire(ctx context.Context, r lease.Request) (lease.Answer, error) {
+	tenant, err := sameTenant(r.Keys)
+	if err != nil {
+		return lease.Answer{}, err
+	}
+	body, err := encodeRequest(r)
+	if err != nil {
+		return lease.Answer{}, err
+	}
+	body, err = c.ask(ctx, requestSubject(c.cfg.Cell, c.cfg.Partitions, verbAcquire, tenant), body)
+	if err != nil {
+		return lease.Answer{}, err
+	}
+	a, err := decodeAnswer(body)
+	if err == nil && a.ID != r.ID {
+		err = fmt.Errorf("%w: an answer to %v", lease.ErrBadRequest, a.ID)
+	}
+	if err != nil {
+		return lease.Answer{}, misunderstood(err)
+	}
+	return a, nil
+}
+
+// Report sends r, in as many messages as its leases need, and puts the replies
+// together. Errors are those of Acquire; part of r may then be recorded, so
+// all of it is said again. A report that names no lease and no id touches
+// nothing, and is not sent.
+func (c *Client) Report(ctx context.Context, r lease.Report) (lease.Reply, error) {
+	var all lease.Reply
+	var keys []lease.Key
+	for _, n := range r.Counts {
+		keys = append(keys, n.Keys...)
+	}
+	for _, g := range r.GivenUp {
+		keys = append(keys, g.Keys...)
+	}
+	if len(r.Counts)+len(r.GivenUp) == 0 {
+		return all, nil
+	}
+	tenant, err := sameTenant(keys)
+	if err != nil {
+		return all, err
+	}
+	messages, err := encodeReport(r)
+	if err != nil {
+		return all, err
+	}
+	subject := requestSubject(c.cfg.Cell, c.cfg.Partitions, verbReport, tenant)
+	for _, message := range messages {
+		body, err := c.ask(ctx, subject, message)
+		if err != nil {
+			return lease.Reply{}, err
+		}
+		part, err := decodeReply(body)
+		if err != nil {
+			return lease.Reply{}, misunderstood(err)
+		}
+		all.Epoch = part.Epoch
+		all.Renewed = append(all.Renewed, part.Renewed...)
+		all.Ended = append(all.Ended, part.Ended...)
+		all.Acknowledged = append(all.Acknowledged, part.Acknowledged...)
+	}
+	return all, nil
+}
+
+// Recalls calls got, from one goroutine, for each recall of h until ctx ends;
+// then it returns nil. Recalls that cannot be read are skipped: they are hints.
+// The error wraps ErrPermission if NATS forbids to listen, or
+// lease.ErrNoCoordinator if the connection is closed.
+func (c *Client) Recalls(ctx context.Context, h lease.Holder, got func(lease.Recall)) error {
+	if err := checkName(h.Name); err != nil {
+		return fmt.Errorf("%w: %w", lease.ErrBadRequest, err)
+	}
+	if c.watch == nil {
+		return closed()
+	}
+	subject := recallSubject(c.cfg.Cell, h)
+	stop, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	remove, err := c.watch.add(c.nc, &wait{subject: subject, fail: cancel})
+	if err != nil {
+		return err
+	}
+	defer remove()
+	ended := make(chan struct{})
+	sub, err := c.nc.Subscribe(subject, func(m *nats.Msg) {
+		if r, err := decodeRecall(m.Data); err == nil && r.Holder == h && stop.Err() == nil {
+			got(r)
+		}
+	})
+	if err != nil {
+		return unanswered(err, subject)
+	}
+	sub.SetClosedHandler(func(string) { close(ended) })
+	select {
+	case <-ended:
+		return closed()
+	case <-stop.Done():
+	}
+	_ = sub.Unsubscribe() // fails only where the connection has ended it
+	<-ended               // so that got is not called after the return
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(stop)
+}
+
+// Status asks the coordinator for the state of key, or of everything if key is
+// empty, and gives the JSON it answers. Errors are those of Acquire.
+func (c *Client) Status(ctx context.Context, key lease.Key) (json.RawMessage, error) {
+	body, err := c.ask(ctx, statusSubject(c.cfg.Cell), encodeQuestion(key))
+	if err != nil {
+		return nil, err
+	}
+	if err := failed(body); err != nil {
+		return nil, misunderstood(err)
+	}
+	return body, nil
+}
+
+// ask sends one message and waits for what comes back.
+func (c *Client) ask(ctx context.Context, subject string, body []byte) ([]byte, error) {
+	switch {
+	case c.watch == nil || c.nc.IsClosed():
+		return nil, closed()
+	case !c.nc.IsConnected():
+		return nil, fmt.Errorf("%w: not connected to NATS", lease.ErrNoCoordinator)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	remove, err := c.watch.add(c.nc, &wait{subject: subject, asks: true, fail: cancel})
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	m, err := c.nc.RequestWithContext(ctx, subject, body)
+	if err == nil {
+		return m.Data, nil
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, ctx.Err()) {
+		return nil, cause // the watch's
+	}
+	return nil, unanswered(err, subject)
+}
+
+func closed() error {
+	return fmt.Errorf("%w: the connection to NATS is closed", lease.ErrNoCoordinator)
+}
+
+// misunderstood keeps what the coordinator answered as an error, and a foreign
+// format. An answer that makes no sense otherwise is the coordinator's fault,
+// not the asker's.
+func misunderstood(err error) error {
+	var told *reply
+	var sentinel *lease.Error
+	switch {
+	case errors.As(err, &told), err == error(sentinel), errors.Is(err, lease.ErrFormat):
+		return err
+	}
+	return fmt.Errorf("%w: its answer cannot be read: %v", lease.ErrInternal, err)
+}

@@ -1,0 +1,213 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"ration/lease"
+)
+
+// DefaultURL is where a coordinator with an embedded NATS server listens.
+const DefaultURL = "nats://127.0.0.1:4222"
+
+// ConnectConfig says how to connect. The zero value is complete: no
+// credentials, half a second for first contact. The credentials mean what the
+// nats command means by the flags and variables named beside them.
+type ConnectConfig struct {
+	// Name is what NATS calls the connection in its reports.
+	Name string
+	// Wait is how long first contact may take, 500 ms if 0.
+	Wait time.Duration
+	// Retry gives a connection that goes on trying where first contact fails
+	// within Wait, instead of an error.
+	Retry bool
+
+	Creds    string // a file with a user's JWT and seed: --creds, NATS_CREDS
+	User     string // --user, NATS_USER
+	Password string // --password, NATS_PASSWORD
+	Token    string // --token, NATS_TOKEN
+	NKey     string // a file with a user's seed: --nkey, NATS_NKEY
+	Cert     string // a file with the TLS certificate to show: --tlscert, NATS_CERT
+	Key      string // a file with its private key: --tlskey, NATS_KEY
+	CA       string // a file with the authorities to trust: --tlsca, NATS_CA
+
+	// InboxPrefix is where replies arrive, "_INBOX" if empty: --inbox-prefix.
+	InboxPrefix string
+	// Log hears of lost connections and of what NATS forbids; nil for none.
+	Log *slog.Logger
+}
+
+// Validate reports what does not go together. It changes nothing.
+func (c ConnectConfig) Validate() error {
+	var ways []string
+	for _, way := range []struct {
+		name string
+		set  bool
+	}{{"creds", c.Creds != ""}, {"user", c.User != ""}, {"token", c.Token != ""}, {"nkey", c.NKey != ""}} {
+		if way.set {
+			ways = append(ways, way.name)
+		}
+	}
+	var errs []error
+	if len(ways) > 1 {
+		errs = append(errs, fmt.Errorf("bus: %s exclude each other; give one", strings.Join(ways, " and ")))
+	}
+	if c.Password != "" && c.User == "" {
+		errs = append(errs, errors.New("bus: a password without a user; give the user too"))
+	}
+	if (c.Cert == "") != (c.Key == "") {
+		errs = append(errs, fmt.Errorf("bus: tlscert %q and tlskey %q: give both or neither", c.Cert, c.Key))
+	}
+	if c.Wait < 0 {
+		errs = append(errs, fmt.Errorf("bus: a wait of %v for first contact; use 0 (500 ms) or more", c.Wait))
+	}
+	return errors.Join(errs...)
+}
+
+// Connect connects to the NATS server at url, or the first of several divided
+// by commas that answers. An error wraps lease.ErrNoCoordinator if none
+// answered within the wait, ErrPermission if the credentials were refused, and
+// neither if url or the config make no sense.
+//
+// The connection sends nothing late: what cannot be sent while it is lost
+// fails. It looks for its server every second and reconnects for ever, each
+// process at moments of its own. The caller closes it.
+func Connect(url string, cfg ConnectConfig) (*nats.Conn, error) {
+	return connect(url, cfg)
+}
+
+func connect(url string, cfg ConnectConfig, more ...nats.Option) (*nats.Conn, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if url == "" {
+		url = DefaultURL
+	}
+	if cfg.Wait == 0 {
+		cfg.Wait = 500 * time.Millisecond
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	w := newWatch(cfg.Log)
+	met := make(chan struct{}, 1)
+	options, err := cfg.options(w, met, strings.Count(url, ",")+1)
+	if err != nil {
+		return nil, fmt.Errorf("bus: connecting to %s: %w", redacted(url), err)
+	}
+	nc, err := dial(url, cfg, append(options, more...))
+	if err != nil {
+		return nil, connectError(url, cfg.Wait, err)
+	}
+	watches.Store(nc, w)
+	if nc.IsClosed() {
+		watches.Delete(nc)
+	}
+	if cfg.Retry && !nc.IsConnected() {
+		select {
+		case <-met:
+		case <-time.After(cfg.Wait):
+		}
+	}
+	return nc, nil
+}
+
+// dial tries until the wait is over: a server that is just starting refuses
+// connections at once.
+func dial(url string, cfg ConnectConfig, options []nats.Option) (*nats.Conn, error) {
+	for deadline := time.Now().Add(cfg.Wait); ; time.Sleep(25 * time.Millisecond) {
+		nc, err := nats.Connect(url, options...)
+		if err == nil || !away(err) || time.Until(deadline) < 25*time.Millisecond {
+			return nc, err
+		}
+	}
+}
+
+// away says that nobody answered, as opposed to somebody who refused.
+func away(err error) bool {
+	var network interface{ Timeout() bool }
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &network)
+}
+
+func connectError(url string, wait time.Duration, err error) error {
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return fmt.Errorf("%w: %s refuses the credentials (%w); give those it knows, by --creds, --user, --token or --nkey",
+			ErrPermission, redacted(url), err)
+	case away(err):
+		return fmt.Errorf("%w: no NATS server at %s within %v (%w); start a coordinator, which brings one, or name another with --nats",
+			lease.ErrNoCoordinator, redacted(url), wait, err)
+	}
+	return fmt.Errorf("bus: connecting to %s: %w", redacted(url), err)
+}
+
+// redacted hides passwords.
+func redacted(urls string) string {
+	all := strings.Split(urls, ",")
+	for i, s := range all {
+		s = strings.TrimSpace(s)
+		if u, err := url.Parse(s); err == nil {
+			s = u.Redacted()
+		} else if _, host, ok := strings.Cut(s, "@"); ok {
+			s = "***@" + host
+		}
+		all[i] = s
+	}
+	return strings.Join(all, ",")
+}
+
+// options are those of a connection whose requests must not be late.
+func (c ConnectConfig) options(w *watch, met chan<- struct{}, servers int) ([]nats.Option, error) {
+	o := []nats.Option{
+		nats.Name(c.Name),
+		nats.ReconnectBufSize(-1), // a buffered request would be granted after its caller gave up
+		nats.RetryOnFailedConnect(c.Retry),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(),
+		nats.ReconnectWait(100 * time.Millisecond),
+		nats.ReconnectJitter(400*time.Millisecond, 900*time.Millisecond),
+		nats.Timeout(max(c.Wait/time.Duration(servers), 50*time.Millisecond)),
+		nats.PingInterval(time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(w.failed),
+		nats.DisconnectErrHandler(w.disconnected),
+		nats.ReconnectHandler(w.reconnected),
+		nats.ClosedHandler(w.closed),
+		nats.ConnectHandler(func(*nats.Conn) {
+			select {
+			case met <- struct{}{}:
+			default:
+			}
+		}),
+	}
+	if c.InboxPrefix != "" {
+		o = append(o, nats.CustomInboxPrefix(c.InboxPrefix))
+	}
+	switch {
+	case c.Creds != "":
+		o = append(o, nats.UserCredentials(c.Creds))
+	case c.User != "":
+		o = append(o, nats.UserInfo(c.User, c.Password))
+	case c.Token != "":
+		o = append(o, nats.Token(c.Token))
+	case c.NKey != "":
+		key, err := nats.NkeyOptionFromSeed(c.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("reading the nkey's seed: %w", err)
+		}
+		o = append(o, key)
+	}
+	if c.Cert != "" {
+		o = append(o, nats.ClientCert(c.Cert, c.Key))
+	}
+	if c.CA != "" {
+		o = append(o, nats.RootCAs(c.CA))
+	}
+	return o, nil
+}

@@ -1,0 +1,100 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"ration/lease"
+)
+
+// ErrPermission says that NATS forbids what was tried: the credentials, or the
+// right to publish or subscribe. The error that wraps it names the subject.
+var ErrPermission = errors.New("bus: NATS forbids it")
+
+// reply is an error that the coordinator answered: the sentinel of its code
+// and its own words.
+type reply struct {
+	sentinel *lease.Error
+	text     string
+}
+
+func (r *reply) Error() string { return r.text }
+func (r *reply) Unwrap() error { return r.sentinel }
+
+// said gives the error of a code and a message from the wire. A code that this
+// side does not know counts as lease.ErrInternal; its words are kept.
+func said(code, message string) error {
+	sentinel := lease.FromCode(code)
+	switch {
+	case sentinel.Code() != code:
+		return &reply{sentinel, fmt.Sprintf("%v (%q): %s", sentinel, code, message)}
+	case message == "" || message == sentinel.Error():
+		return sentinel
+	case !strings.Contains(message, sentinel.Error()):
+		message = sentinel.Error() + ": " + message
+	}
+	return &reply{sentinel, message}
+}
+
+// encodeError writes err as an error reply. It has this form in every format.
+func encodeError(err error) []byte {
+	w := &writer{}
+	w.object("", func() {
+		w.version()
+		w.object("error", func() {
+			w.text("code", lease.Code(err))
+			w.text("message", err.Error())
+		})
+	})
+	return w.b
+}
+
+// answered checks what comes back: the error that was answered, if it is one,
+// then the format number.
+func answered(body []byte) error {
+	if err := document(body); err != nil {
+		return err
+	}
+	var failure error
+	err := object(body, func(name string, raw []byte) (bool, error) {
+		if name != "error" {
+			return false, nil
+		}
+		var code, message string
+		err := object(raw, func(name string, raw []byte) (bool, error) {
+			switch name {
+			case "code":
+				return true, readText(raw, &code)
+			case "message":
+				return true, readText(raw, &message)
+			}
+			return false, nil
+		}, "code")
+		failure = said(code, message)
+		return true, err
+	})
+	switch {
+	case err != nil:
+		return err
+	case failure != nil:
+		return failure
+	}
+	return checkFormat(body)
+}
+
+// unanswered says what a failure of NATS means to who asked.
+func unanswered(err error, subject string) error {
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return fmt.Errorf("%w: nobody serves %s", lease.ErrNoCoordinator, subject)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("bus: waiting for an answer on %s: %w", subject, err)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("%w: it is larger than the NATS server's max_payload", lease.ErrBadRequest)
+	}
+	return fmt.Errorf("%w: asking on %s: %w", lease.ErrNoCoordinator, subject, err)
+}

@@ -1,0 +1,376 @@
+package bus
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ration/lease"
+)
+
+// The readers below walk bytes that json.Valid has accepted: they trust the
+// grammar and judge only what the values mean.
+
+// problem is what is wrong with a field. Callers put its place in front as it
+// rises through them, so that reading a sound message builds no paths.
+type problem struct {
+	sentinel *lease.Error
+	field    string
+	text     string
+}
+
+func (p *problem) Error() string {
+	return fmt.Sprintf("%v: field %s: %s", p.sentinel, p.field, p.text)
+}
+
+func (p *problem) Unwrap() error { return p.sentinel }
+
+func fieldError(name, format string, args ...any) *problem {
+	return &problem{lease.ErrBadRequest, name, fmt.Sprintf(format, args...)}
+}
+
+// within puts the name of the enclosing field in front of err's.
+func within(name string, err error) error {
+	if p, ok := err.(*problem); ok {
+		switch {
+		case p.field == "":
+			p.field = name
+		case p.field[0] == '[':
+			p.field = name + p.field
+		default:
+			p.field = name + "." + p.field
+		}
+	}
+	return err
+}
+
+// document checks that body is one JSON object in UTF-8.
+func document(body []byte) error {
+	switch {
+	case !utf8.Valid(body):
+		return fmt.Errorf("%w: it is not UTF-8; send a key that is not as key64", lease.ErrBadRequest)
+	case !json.Valid(body):
+		return fmt.Errorf("%w: it is not JSON", lease.ErrBadRequest)
+	}
+	if i := space(body, 0); body[i] != '{' {
+		return fmt.Errorf("%w: it is not a JSON object", lease.ErrBadRequest)
+	}
+	return nil
+}
+
+func space(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// value gives the end of the value that begins at b[i].
+func value(b []byte, i int) int {
+	switch b[i] {
+	case '"':
+		for i++; b[i] != '"'; i++ {
+			if b[i] == '\\' {
+				i++
+			}
+		}
+		return i + 1
+	case '{', '[':
+		for depth := 0; ; {
+			switch b[i] {
+			case '"':
+				i = value(b, i)
+				continue
+			case '{', '[':
+				depth++
+			case '}', ']':
+				depth--
+			}
+			if i++; depth == 0 {
+				return i
+			}
+		}
+	}
+	for i < len(b) && !strings.ContainsRune(" \t\r\n,]}", rune(b[i])) {
+		i++
+	}
+	return i
+}
+
+// object calls field for each member of the object raw. Members that field
+// does not know are ignored, since a newer sender may add some; those it knows
+// may stand once and not be null; the required ones must be there.
+func object(raw []byte, field func(name string, raw []byte) (known bool, err error), required ...string) error {
+	if raw[0] != '{' {
+		return fieldError("", "%s is not an object", excerpt(raw))
+	}
+	var room [16]string
+	seen := room[:0]
+	for i := space(raw, 1); raw[i] != '}'; {
+		end := value(raw, i)
+		name, err := unquote(raw[i:end])
+		if err != nil {
+			return err
+		}
+		i = space(raw, space(raw, end)+1)
+		end = value(raw, i)
+		known, err := field(name, raw[i:end])
+		switch {
+		case known && contains(seen, name):
+			return fieldError(name, "it is given twice")
+		case known && raw[i] == 'n':
+			return fieldError(name, "null is no value; leave the field out")
+		case err != nil:
+			return within(name, err)
+		case known:
+			seen = append(seen, name)
+		}
+		if i = space(raw, end); raw[i] == ',' {
+			i = space(raw, i+1)
+		}
+	}
+	for _, name := range required {
+		if !contains(seen, name) {
+			return fieldError(name, "it is missing")
+		}
+	}
+	return nil
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// list calls item for each element of the list raw, of which there may be most.
+func list(raw []byte, most int, item func(raw []byte) error) error {
+	if raw[0] != '[' {
+		return fieldError("", "%s is not a list", excerpt(raw))
+	}
+	n := 0
+	for i := space(raw, 1); raw[i] != ']'; n++ {
+		if n == most {
+			return fieldError("", "it has more than %d entries, the most a message may have", most)
+		}
+		end := value(raw, i)
+		if err := item(raw[i:end]); err != nil {
+			return within("["+strconv.Itoa(n)+"]", err)
+		}
+		if i = space(raw, end); raw[i] == ',' {
+			i = space(raw, i+1)
+		}
+	}
+	return nil
+}
+
+func excerpt(raw []byte) string {
+	if len(raw) > 40 {
+		return strings.ToValidUTF8(string(raw[:40]), "") + "…"
+	}
+	return string(raw)
+}
+
+func readText(raw []byte, to *string) (err error) {
+	*to, err = unquote(raw)
+	return err
+}
+
+// unquote reads a string. A lone surrogate is refused: other readers turn all
+// of them into one character, which would fold two keys together.
+func unquote(raw []byte) (string, error) {
+	if raw[0] != '"' {
+		return "", fieldError("", "%s is not a string", excerpt(raw))
+	}
+	raw = raw[1 : len(raw)-1]
+	for i := 0; ; i++ {
+		if i == len(raw) {
+			return string(raw), nil
+		}
+		if raw[i] == '\\' {
+			break
+		}
+	}
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			out = append(out, raw[i])
+			continue
+		}
+		i++
+		switch raw[i] {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			r, last := escaped(raw, i)
+			if r < 0 {
+				return "", fieldError("", "%s has half of a surrogate pair", excerpt(raw))
+			}
+			out, i = utf8.AppendRune(out, r), last
+		default:
+			out = append(out, raw[i])
+		}
+	}
+	return string(out), nil
+}
+
+// escaped reads the \uXXXX, or pair of them, whose 'u' is at raw[i]. It gives
+// the place of the last digit, and -1 for half a pair.
+func escaped(raw []byte, i int) (r rune, last int) {
+	hex := func(i int) rune {
+		n, err := strconv.ParseUint(string(raw[i+1:i+5]), 16, 16)
+		if err != nil {
+			return -1
+		}
+		return rune(n)
+	}
+	r = hex(i)
+	switch {
+	case r < 0xd800 || r > 0xdfff:
+		return r, i + 4
+	case r > 0xdbff || i+10 >= len(raw)+0 || raw[i+5] != '\\' || raw[i+6] != 'u':
+		return -1, i
+	}
+	low := hex(i + 6)
+	if low < 0xdc00 || low > 0xdfff {
+		return -1, i
+	}
+	return (r-0xd800)<<10 + (low - 0xdc00) + 0x10000, i + 10
+}
+
+func readNumber(raw []byte, to *int64) error {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil || n < 0 || n > maxNumber {
+		return fieldError("", "%s is not a whole number between 0 and 2^53-1", excerpt(raw))
+	}
+	*to = n
+	return nil
+}
+
+func readFlag(raw []byte, to *bool) error {
+	switch string(raw) {
+	case "true":
+		*to = true
+	case "false":
+		*to = false
+	default:
+		return fieldError("", "%s is neither true nor false", excerpt(raw))
+	}
+	return nil
+}
+
+var units = []struct {
+	name string
+	size time.Duration
+}{ // "s" last: it ends the others too
+	{"ns", 1}, {"us", time.Microsecond}, {"ms", time.Millisecond},
+	{"h", time.Hour}, {"m", time.Minute}, {"s", time.Second},
+}
+
+// readDuration reads a whole number and one unit, such as "1500ms".
+func readDuration(raw []byte, to *time.Duration) error {
+	s, err := unquote(raw)
+	if err != nil {
+		return fieldError("", `%s is not a duration such as "1500ms"`, excerpt(raw))
+	}
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		n, err := decimal(digits)
+		if err != nil || n > uint64(math.MaxInt64/u.size) {
+			break
+		}
+		*to = time.Duration(n) * u.size
+		return nil
+	}
+	return fieldError("", `%.40q is not a duration: a whole number and one of ns, us, ms, s, m, h, such as "1500ms"`, s)
+}
+
+// decimal reads digits alone: no sign, no space, no underscore.
+func decimal(s string) (uint64, error) {
+	if s == "" || s[0] == '+' {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseUint(s, 10, 64)
+}
+
+func readKey(raw []byte, to *lease.Key) error {
+	s, err := unquote(raw)
+	if err != nil {
+		return err
+	}
+	return parseKey(s, to)
+}
+
+func readKey64(raw []byte, to *lease.Key) error {
+	s, err := unquote(raw)
+	if err != nil {
+		return err
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil {
+		return fieldError("", "it is not base64 with padding")
+	}
+	return parseKey(string(b), to)
+}
+
+func parseKey(s string, to *lease.Key) (err error) {
+	if *to, err = lease.ParseKey(s); err != nil {
+		text := strings.TrimPrefix(err.Error(), lease.ErrBadKey.Error()+": ")
+		return &problem{lease.ErrBadKey, "", text}
+	}
+	return nil
+}
+
+func readKeys(raw []byte, to *[]lease.Key) error {
+	err := list(raw, MaxKeys, func(raw []byte) error {
+		var k lease.Key
+		var err error
+		if raw[0] == '{' {
+			err = object(raw, func(name string, raw []byte) (bool, error) {
+				if name != "key64" {
+					return false, nil
+				}
+				return true, readKey64(raw, &k)
+			}, "key64")
+		} else {
+			err = readKey(raw, &k)
+		}
+		*to = append(*to, k)
+		return err
+	})
+	if err == nil && len(*to) == 0 {
+		return fieldError("", "it is empty; name 1 to %d keys", MaxKeys)
+	}
+	return err
+}
+
+func readAmount(raw []byte, to *lease.Amount) error {
+	return object(raw, func(name string, raw []byte) (bool, error) {
+		switch name {
+		case "tokens":
+			return true, readNumber(raw, &to.Tokens)
+		case "slots":
+			return true, readNumber(raw, &to.Slots)
+		}
+		return false, nil
+	})
+}

@@ -1,0 +1,270 @@
+package bus
+
+import (
+	"fmt"
+
+	"ration/lease"
+)
+
+// Bounds of a message to a coordinator. What passes one of them is refused as
+// lease.ErrBadRequest, naming it.
+const (
+	// Format is the format number that this package writes and reads.
+	Format = 1
+	// MaxMessage is the most bytes a message to a coordinator may have.
+	MaxMessage = 64 << 10
+	// MaxKeys is the most keys that a request or a lease may name.
+	MaxKeys = 8
+	// MaxCounts is the most leases, and the most ids given up, that a message
+	// may name.
+	MaxCounts = 4096
+)
+
+// checkFormat finds the format number before anything else is judged, since
+// another format may have other fields.
+func checkFormat(body []byte) error {
+	v := int64(-1)
+	err := object(body, func(name string, raw []byte) (bool, error) {
+		if name != "v" {
+			return false, nil
+		}
+		return true, readNumber(raw, &v)
+	}, "v")
+	switch {
+	case err != nil:
+		return err
+	case v != Format:
+		return fmt.Errorf("%w: the message has format %d, this side speaks %d", lease.ErrFormat, v, Format)
+	}
+	return nil
+}
+
+// opened checks what every message to a coordinator has to keep.
+func opened(body []byte) error {
+	if len(body) > MaxMessage {
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", lease.ErrBadRequest, len(body), MaxMessage)
+	}
+	if err := document(body); err != nil {
+		return err
+	}
+	return checkFormat(body)
+}
+
+// sized checks a message before it is sent.
+func sized(body []byte, err error) ([]byte, error) {
+	if err == nil && len(body) > MaxMessage {
+		err = fmt.Errorf("%w: it has %d bytes, at most %d are allowed", lease.ErrBadRequest, len(body), MaxMessage)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+func encodeRequest(r lease.Request) ([]byte, error) {
+	w := &writer{b: make([]byte, 0, 256)}
+	w.object("", func() {
+		w.version()
+		w.id("id", r.ID)
+		w.keys(r.Keys)
+		w.amount("want", r.Want)
+		w.amount("need", r.Need)
+		w.duration("sent", r.Sent)
+		w.duration("patience", r.Patience)
+	})
+	return sized(w.done())
+}
+
+func decodeRequest(body []byte) (r lease.Request, err error) {
+	if err := opened(body); err != nil {
+		return r, err
+	}
+	err = object(body, func(name string, raw []byte) (bool, error) {
+		switch name {
+		case "id":
+			return true, readID(raw, &r.ID)
+		case "keys":
+			return true, readKeys(raw, &r.Keys)
+		case "want":
+			return true, readAmount(raw, &r.Want)
+		case "need":
+			return true, readAmount(raw, &r.Need)
+		case "sent":
+			return true, readDuration(raw, &r.Sent)
+		case "patience":
+			return true, readDuration(raw, &r.Patience)
+		}
+		return false, nil
+	}, "id", "keys", "want", "need", "sent", "patience")
+	return r, err
+}
+
+var outcomes = map[lease.Outcome]string{
+	lease.Granted: "granted",
+	lease.Refused: "refused",
+	lease.Waiting: "waiting",
+	lease.Ended:   "ended",
+}
+
+func encodeAnswer(a lease.Answer) ([]byte, error) {
+	w := &writer{b: make([]byte, 0, 320)}
+	outcome, ok := outcomes[a.Outcome]
+	if !ok {
+		w.fail("outcome", "%d is no outcome", a.Outcome)
+	}
+	granted := a.Outcome == lease.Granted
+	w.object("", func() {
+		w.version()
+		w.id("id", a.ID)
+		w.text("outcome", outcome)
+		if granted || a.Granted != (lease.Amount{}) {
+			w.amount("granted", a.Granted)
+		}
+		if granted || a.TokenTTL != 0 {
+			w.duration("token_ttl", a.TokenTTL)
+		}
+		if granted || a.SlotTTL != 0 {
+			w.duration("slot_ttl", a.SlotTTL)
+		}
+		if a.Waited != 0 {
+			w.duration("waited", a.Waited)
+		}
+		if granted || a.Terms != (lease.Terms{}) {
+			w.terms(a.Terms)
+		}
+		if a.Outcome == lease.Refused {
+			w.refusal(a.Refusal)
+		}
+		w.epoch(a.Epoch)
+	})
+	return w.done()
+}
+
+func (w *writer) terms(t lease.Terms) {
+	w.object("terms", func() {
+		if t.Window != 0 {
+			w.duration("window", t.Window)
+		}
+		w.flag("concurrent", t.Concurrent)
+		w.flag("unlimited", t.Unlimited)
+	})
+}
+
+func (w *writer) refusal(r lease.Refusal) {
+	w.object("refusal", func() {
+		if r.Reason == nil {
+			w.fail("refusal.reason", "it is missing")
+			return
+		}
+		w.text("reason", lease.Code(r.Reason))
+		w.text("message", r.Reason.Error())
+		if r.Key != "" {
+			w.key(r.Key)
+		}
+		if r.Rule != "" {
+			w.text("rule", r.Rule)
+		}
+		if r.Wait != 0 {
+			w.duration("wait", r.Wait)
+		}
+	})
+}
+
+// decodeAnswer gives the answer, or the error that the coordinator answered.
+func decodeAnswer(body []byte) (a lease.Answer, err error) {
+	if err := answered(body); err != nil {
+		return a, err
+	}
+	err = object(body, func(name string, raw []byte) (bool, error) {
+		switch name {
+		case "id":
+			return true, readID(raw, &a.ID)
+		case "outcome":
+			return true, readOutcome(raw, &a.Outcome)
+		case "granted":
+			return true, readAmount(raw, &a.Granted)
+		case "token_ttl":
+			return true, readDuration(raw, &a.TokenTTL)
+		case "slot_ttl":
+			return true, readDuration(raw, &a.SlotTTL)
+		case "waited":
+			return true, readDuration(raw, &a.Waited)
+		case "terms":
+			return true, readTerms(raw, &a.Terms)
+		case "refusal":
+			return true, readRefusal(raw, &a.Refusal)
+		case "epoch":
+			return true, readEpoch(raw, &a.Epoch)
+		}
+		return false, nil
+	}, "id", "outcome", "epoch")
+	if err == nil {
+		err = complete(body, a.Outcome)
+	}
+	return a, err
+}
+
+// complete checks for the fields that an outcome cannot do without.
+func complete(body []byte, o lease.Outcome) error {
+	var required []string
+	switch o {
+	case lease.Granted:
+		required = []string{"granted", "token_ttl", "slot_ttl", "terms"}
+	case lease.Refused:
+		required = []string{"refusal"}
+	default:
+		return nil
+	}
+	return object(body, func(name string, _ []byte) (bool, error) { return contains(required, name), nil }, required...)
+}
+
+func readOutcome(raw []byte, to *lease.Outcome) error {
+	s, err := unquote(raw)
+	if err != nil {
+		return err
+	}
+	for o, name := range outcomes {
+		if name == s {
+			*to = o
+			return nil
+		}
+	}
+	return fieldError("", "%.40q is not granted, refused, waiting or ended", s)
+}
+
+func readTerms(raw []byte, to *lease.Terms) error {
+	return object(raw, func(name string, raw []byte) (bool, error) {
+		switch name {
+		case "window":
+			return true, readDuration(raw, &to.Window)
+		case "concurrent":
+			return true, readFlag(raw, &to.Concurrent)
+		case "unlimited":
+			return true, readFlag(raw, &to.Unlimited)
+		}
+		return false, nil
+	})
+}
+
+func readRefusal(raw []byte, to *lease.Refusal) error {
+	var reason, message string
+	err := object(raw, func(name string, raw []byte) (bool, error) {
+		switch name {
+		case "reason":
+			return true, readText(raw, &reason)
+		case "message":
+			return true, readText(raw, &message)
+		case "key":
+			return true, readKey(raw, &to.Key)
+		case "key64":
+			return true, readKey64(raw, &to.Key)
+		case "rule":
+			return true, readText(raw, &to.Rule)
+		case "wait":
+			return true, readDuration(raw, &to.Wait)
+		}
+		return false, nil
+	}, "reason")
+	to.Reason = said(reason, message)
+	return err
+}

@@ -1,0 +1,66 @@
+package oracle_test
+
+import (
+	"testing"
+	"time"
+
+	"ration/integration/oracle"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRuleTextMeansOneThing(t *testing.T) {
+	for text, want := range map[string]oracle.Rule{
+		"200/1s":                 {Limit: 200, Window: time.Second},
+		"200/1s sliding":         {Limit: 200, Window: time.Second},
+		"12/3s":                  {Limit: 12, Window: 3 * time.Second},
+		"5/1060ms":               {Limit: 5, Window: 1060 * time.Millisecond},
+		"0/1d":                   {Limit: 0, Window: 24 * time.Hour},
+		"10000/1d fixed":         {Kind: oracle.Fixed, Limit: 10000, Window: 24 * time.Hour},
+		"100/1m bucket":          {Kind: oracle.Bucket, Limit: 100, Window: time.Minute, Burst: 100},
+		"100/1m bucket burst=50": {Kind: oracle.Bucket, Limit: 100, Window: time.Minute, Burst: 50},
+		"16 concurrent":          {Kind: oracle.Concurrent, Limit: 16},
+	} {
+		got, err := oracle.ParseRule(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+		again, err := oracle.ParseRule(got.String())
+		require.NoError(t, err, got.String())
+		require.Equal(t, got, again, got.String())
+	}
+}
+
+func TestUnclearRuleTextIsAnError(t *testing.T) {
+	for _, text := range []string{
+		"", "200", "200/s", "200/0s", "-1/1s", "+1/1s", "1.5/1s", "200/1w", "200/1s fxed", "200 / 1s", "200/1s fixed burst=2",
+		"200/1s burst=2", "200/1s bucket burst=", "concurrent", "-4 concurrent", "99999999999999999999/1s",
+		"99999999999999999999 concurrent", "1/99999999999d", "1/1s bucket burst=99999999999999999999", "200/1s\n",
+	} {
+		_, err := oracle.ParseRule(text)
+		require.Error(t, err, "%q", text)
+	}
+	_, err := oracle.ParseRules("5/1s,,12/3s")
+	require.Error(t, err)
+	require.Panics(t, func() { oracle.MustRules("five a second") })
+}
+
+func TestGuardWidensOnlySlidingWindows(t *testing.T) {
+	rules := oracle.MustRules("5/1s, 9/1s fixed, 9/1s bucket, 4 concurrent")
+	require.Equal(t, oracle.MustRules("5/1060ms, 9/1s fixed, 9/1s bucket, 4 concurrent"), oracle.Wider(rules, 60*time.Millisecond))
+	require.Equal(t, oracle.MustRules("5/1s, 9/1s fixed, 9/1s bucket"), oracle.Rates(rules))
+}
+
+func FuzzRuleTextRoundTrips(f *testing.F) {
+	for _, text := range []string{"200/1s", "1/1d fixed", "3/5m bucket burst=7", "16 concurrent", "7/90061ms"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := oracle.ParseRule(text)
+		if err != nil {
+			return
+		}
+		again, err := oracle.ParseRule(r.String())
+		require.NoError(t, err)
+		require.Equal(t, r, again)
+	})
+}

@@ -1,0 +1,123 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"time"
+)
+
+// Schedule is what a greedy scheduler gets from a contract: a lone one with
+// unlimited demand for single calls, which makes each call as soon as every rule
+// allows it. Calls are under way for Hold, which only concurrency rules mind.
+// Nobody who keeps the contract has made more calls at any instant.
+type Schedule struct {
+	Rules []Rule
+	Hold  time.Duration
+	From  int64 // Unix nanoseconds; where the first call may be made
+}
+
+// First is when each of the first n calls is made, in Unix nanoseconds. It
+// gives fewer if some rule is 0 and none can be made.
+func (s Schedule) First(n int) []int64 {
+	return s.times(n, math.MaxInt64)
+}
+
+// Until is when each call before the instant is made.
+func (s Schedule) Until(end int64) []int64 {
+	return s.times(math.MaxInt, end)
+}
+
+// Length is the time from the first of n calls to the last.
+func (s Schedule) Length(n int) time.Duration {
+	times := s.First(n)
+	if len(times) == 0 {
+		return 0
+	}
+	return time.Duration(times[len(times)-1] - times[0])
+}
+
+func (s Schedule) times(n int, end int64) []int64 {
+	if len(s.Rules) == 0 && n == math.MaxInt {
+		panic("oracle: a contract without rules has no greedy schedule until an instant")
+	}
+	earliest := make([]func([]int64, int64) int64, len(s.Rules))
+	for i, r := range s.Rules {
+		if r.Most() == 0 || r.Limit == 0 && r.Kind == Bucket {
+			return nil
+		}
+		if r.Kind == Concurrent && s.Hold <= 0 && n == math.MaxInt && len(s.Rules) == 1 {
+			panic(fmt.Sprintf("oracle: %q alone bounds nothing when calls take no time", r))
+		}
+		earliest[i] = s.earliest(r)
+	}
+	var times []int64
+	for len(times) < n {
+		at := s.From
+		if len(times) > 0 {
+			at = times[len(times)-1]
+		}
+		// Each rule only ever moves the call later, and a rule that allows it at
+		// an instant allows it at every later one: go round until all agree.
+		for moved := true; moved; {
+			moved = false
+			for _, e := range earliest {
+				if t := e(times, at); t > at {
+					at, moved = t, true
+				}
+			}
+		}
+		if at >= end {
+			break
+		}
+		times = append(times, at)
+	}
+	return times
+}
+
+// earliest gives a function that tells the first instant, from at on, at which
+// the rule alone allows one more call after those made.
+func (s Schedule) earliest(r Rule) func(made []int64, at int64) int64 {
+	switch r.Kind {
+	case Fixed:
+		return func(made []int64, at int64) int64 {
+			w := int64(r.Window)
+			n := int64(len(made))
+			if n < r.Limit || cell(made[n-r.Limit], w) != cell(at, w) {
+				return at
+			}
+			return (cell(at, w) + 1) * w
+		}
+	case Bucket:
+		return bucketEarliest(r)
+	case Concurrent:
+		return nthLast(r.Limit, s.Hold)
+	}
+	return nthLast(r.Limit, r.Window)
+}
+
+// nthLast: the call that came limit calls ago must be past.
+func nthLast(limit int64, past time.Duration) func([]int64, int64) int64 {
+	return func(made []int64, at int64) int64 {
+		if n := int64(len(made)); n >= limit {
+			return max(at, made[n-limit]+int64(past))
+		}
+		return at
+	}
+}
+
+// bucketEarliest plays the calls made into a bucket of its own as it sees them.
+func bucketEarliest(r Rule) func([]int64, int64) int64 {
+	b, seen := newBucket(r), 0
+	room := new(big.Int).Mul(big.NewInt(r.Burst-1), b.window) // what may be missing before a call
+	return func(made []int64, at int64) int64 {
+		for ; seen < len(made); seen++ {
+			b.spend(made[seen], 1)
+		}
+		over := new(big.Int).Sub(b.missing, room)
+		if over.Sign() <= 0 {
+			return at
+		}
+		return max(at, b.last+ceilDiv(over, big.NewInt(r.Limit)))
+	}
+}

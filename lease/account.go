@@ -1,0 +1,178 @@
+package lease
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"ration/algo"
+)
+
+// resource tells apart the two things a lease carries.
+type resource uint8
+
+const (
+	tokens resource = iota
+	slots
+	resources = 2
+)
+
+// contract is a limit of the policy with its rules worked out. All accounts
+// under one limit share it.
+type contract struct {
+	limit *Limit
+	rules []*contractRule
+}
+
+type contractRule struct {
+	spec *algo.Spec
+	text string
+	of   resource
+}
+
+func newContract(l *Limit, ppm int64) *contract {
+	c := &contract{limit: l}
+	for _, r := range l.Rules {
+		if r.Kind == algo.Unlimited {
+			continue // it counts nothing, so it has no window
+		}
+		of := tokens
+		if !r.CountsTokens() {
+			of = slots
+		}
+		spec := algo.Compile(r, algo.Allowance{Guard: l.Guard, PPM: ppm})
+		c.rules = append(c.rules, &contractRule{spec: spec, text: r.String(), of: of})
+	}
+	return c
+}
+
+// account is what the ledger knows of one limited prefix: its windows, the
+// leases that hold from it, and who waits. It is complete by itself.
+type account struct {
+	key      Key
+	contract *contract
+	windows  []algo.Window // one per rule of the contract, in its order
+	leases   []*lease
+	line     line
+	slots    map[Holder]int64 // held, by holder; only where a rule counts slots
+	dirty    bool             // its line is to be served this turn
+	touched  bool             // its record changed this turn
+	sweep    int              // its place in Ledger.order
+}
+
+func newAccount(now algo.Instant, key Key, c *contract) *account {
+	a := &account{key: key, contract: c, windows: make([]algo.Window, len(c.rules))}
+	for i, r := range c.rules {
+		a.windows[i] = r.spec.Window(now)
+	}
+	return a
+}
+
+func (a *account) counts(of resource) bool {
+	return slices.ContainsFunc(a.contract.rules, func(r *contractRule) bool { return r.of == of })
+}
+
+// free is what every window of the resource has free.
+func (a *account) free(now algo.Instant, of resource) int64 {
+	n := int64(math.MaxInt64)
+	for i, r := range a.contract.rules {
+		if r.of == of {
+			n = min(n, a.windows[i].Free(now))
+		}
+	}
+	return n
+}
+
+func (a *account) take(now algo.Instant, of resource, n int64) {
+	a.each(of, n, func(w *algo.Window) { w.Take(now, n) })
+}
+
+func (a *account) giveBack(now algo.Instant, of resource, n int64) {
+	a.each(of, n, func(w *algo.Window) { w.Return(now, n) })
+}
+
+func (a *account) settle(now algo.Instant, of resource, n int64, at algo.Instant) {
+	a.each(of, n, func(w *algo.Window) { w.Settle(now, n, at) })
+}
+
+func (a *account) each(of resource, n int64, do func(*algo.Window)) {
+	if n == 0 {
+		return
+	}
+	for i, r := range a.contract.rules {
+		if r.of == of {
+			do(&a.windows[i])
+		}
+	}
+}
+
+// never gives the rule that could not ever grant need.
+func (a *account) never(need Amount) (*contractRule, bool) {
+	for _, r := range a.contract.rules {
+		n := need.of(r.of)
+		if n > 0 && n > r.spec.Max() {
+			return r, true
+		}
+	}
+	return nil, false
+}
+
+// wait says how long until n of the resource are free and which rule that is,
+// if nobody else takes and held ones are settled as due says. Free only grows
+// while nobody takes, so the longest wait of the windows is exact.
+func (a *account) wait(now algo.Instant, of resource, n int64, due []algo.Due) (longest time.Duration, binds *contractRule) {
+	for i, r := range a.contract.rules {
+		if r.of != of {
+			continue
+		}
+		if d, ok := a.windows[i].Wait(now, n, due); !ok {
+			return math.MaxInt64, r
+		} else if d > longest {
+			longest, binds = d, r
+		}
+	}
+	return longest, binds
+}
+
+// due lists when the leases' unspent amounts expire, soonest first.
+func (a *account) due(of resource) []algo.Due {
+	due := make([]algo.Due, 0, len(a.leases))
+	for _, le := range a.leases {
+		if rest := le.part(of).rest(); rest > 0 {
+			due = append(due, algo.Due{At: le.part(of).Expires, N: rest})
+		}
+	}
+	slices.SortFunc(due, func(x, y algo.Due) int { return int(x.At.Sub(y.At)) })
+	return due
+}
+
+// idle says that the account is equal to a fresh one.
+func (a *account) idle(now algo.Instant) bool {
+	if len(a.leases) > 0 || a.line.len() > 0 {
+		return false
+	}
+	for i := range a.windows {
+		if !a.windows[i].Idle(now) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m Amount) of(r resource) int64 {
+	if r == slots {
+		return m.Slots
+	}
+	return m.Tokens
+}
+
+// lasting reckons everything held of the resource as settled in one piece after
+// ttl.
+func (a *account) lasting(now algo.Instant, of resource, ttl time.Duration) []algo.Due {
+	for i, r := range a.contract.rules {
+		if held := a.windows[i].Held(); r.of == of && held > 0 {
+			return []algo.Due{{At: now.Add(ttl), N: held}}
+		}
+	}
+	return nil
+}

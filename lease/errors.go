@@ -1,0 +1,82 @@
+package lease
+
+import "errors"
+
+// Error is a sentinel: a sentence for people and a code for the wire. Compare
+// with errors.Is.
+type Error struct {
+	code string
+	text string
+}
+
+func (e *Error) Error() string { return "lease: " + e.text }
+
+// Code is the sentinel's name on the wire.
+func (e *Error) Code() string { return e.code }
+
+// Reasons a request is refused. They stand in Refusal.Reason.
+var (
+	// ErrLimit says that a rule has not enough free: waiting helps.
+	ErrLimit = sentinel("limit", "the limit is reached")
+	// ErrNever says that the cost is above what a rule could ever grant.
+	ErrNever = sentinel("never", "the cost is above what the rule could ever grant")
+	// ErrUnknownKey says that no prefix of the key is named in the policy.
+	ErrUnknownKey = sentinel("unknown_key", "no limit of the policy names the key or a prefix of it")
+	// ErrNeedsSlot says that a concurrency rule binds and no slot was asked
+	// for or held: Wait and Allow cannot give a slot back, Acquire can.
+	ErrNeedsSlot = sentinel("needs_slot", "the key has a concurrency rule; ask for a slot")
+	// ErrLineFull says that as many requests wait as may.
+	ErrLineFull = sentinel("line_full", "the line is full")
+	// ErrTooLate says that the wait is known to exceed the deadline.
+	ErrTooLate = sentinel("too_late", "the wait would exceed the deadline")
+	// ErrTimedOut says that the deadline passed while the request waited.
+	ErrTimedOut = sentinel("timed_out", "the deadline passed in the line")
+)
+
+// Failures: no answer could be had.
+var (
+	// ErrNoCoordinator says that nobody leads: no coordinator answered.
+	ErrNoCoordinator = sentinel("no_coordinator", "no coordinator answers")
+	// ErrStopped says that the other side is shutting down.
+	ErrStopped = sentinel("stopped", "it has been stopped")
+	// ErrFenced says that another epoch has the seat: nothing was recorded, and
+	// nothing that waited for it may be answered.
+	ErrFenced = sentinel("fenced", "another leader has the seat")
+	// ErrGap says that the mirror lacks turns before the one it was given.
+	ErrGap = sentinel("gap", "the mirror lacks earlier turns")
+	// ErrBadKey says that a key is empty, too long or has an empty segment.
+	ErrBadKey = sentinel("bad_key", "bad key")
+	// ErrBadRequest says that a message does not make sense.
+	ErrBadRequest = sentinel("bad_request", "bad request")
+	// ErrFormat says that the two sides speak different format numbers.
+	ErrFormat = sentinel("format", "the format number is not understood")
+	// ErrInternal says that the coordinator failed; its log says why.
+	ErrInternal = sentinel("internal", "the coordinator failed")
+)
+
+var sentinels = map[string]*Error{}
+
+func sentinel(code, text string) *Error {
+	e := &Error{code, text}
+	sentinels[code] = e
+	return e
+}
+
+// Code gives the wire code of err: that of the sentinel it wraps, or
+// "internal".
+func Code(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.code
+	}
+	return ErrInternal.code
+}
+
+// FromCode gives the sentinel with that wire code, or ErrInternal if there is
+// none.
+func FromCode(code string) *Error {
+	if e, ok := sentinels[code]; ok {
+		return e
+	}
+	return ErrInternal
+}

@@ -1,0 +1,157 @@
+package lease_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/algo"
+	"ration/lease"
+)
+
+// start is the ledger time at which the tests' worlds begin.
+const start = algo.Instant(1_800_000_000_000_000_000)
+
+func policy(t testing.TB, text string) *lease.Policy {
+	t.Helper()
+	p, err := lease.ParsePolicy("test.yaml", []byte(text))
+	require.NoError(t, err)
+	return p
+}
+
+// ask is a request for one token and no slot by a holder who sends at once.
+func ask(holder string, seq uint64, at algo.Instant, patience time.Duration, keys ...lease.Key) *lease.Request {
+	return &lease.Request{
+		ID:       lease.ID{Holder: lease.Holder{Name: holder, Incarnation: 1}, Seq: seq},
+		Keys:     keys,
+		Want:     lease.Amount{Tokens: 1},
+		Need:     lease.Amount{Tokens: 1},
+		Sent:     at.Sub(start),
+		Patience: patience,
+	}
+}
+
+// turn takes one turn over requests and reports that arrive at that instant, and
+// checks the books and the law afterwards.
+func turn(t testing.TB, l *lease.Ledger, at algo.Instant, in ...any) *lease.Turn {
+	t.Helper()
+	var ms []lease.Message
+	for i, m := range in {
+		switch m := m.(type) {
+		case *lease.Request:
+			ms = append(ms, lease.Message{Ticket: lease.Ticket(i), Arrived: at, Request: m})
+		case *lease.Report:
+			ms = append(ms, lease.Message{Ticket: lease.Ticket(i), Arrived: at, Report: m})
+		}
+	}
+	got := l.Turn(at, ms)
+	balanced(t, l, at)
+	return got
+}
+
+func balanced(t testing.TB, l *lease.Ledger, at algo.Instant) {
+	t.Helper()
+	s := l.Status(at, "")
+	require.Equal(t, s.Stats.Granted, s.Stats.Spent+s.Stats.Returned+s.Stats.Expired+s.Held.Tokens, "tokens balance")
+	require.Equal(t, s.Stats.SlotsGranted, s.Stats.SlotsFreed+s.Stats.SlotsCut+s.Stats.SlotsExpired+s.Held.Slots, "slots balance")
+	for _, k := range s.Keys {
+		for _, w := range k.Windows {
+			require.Equal(t, w.Limit, w.Free+w.Held+w.Spent, "%s %s: free + held + spent = limit", k.Key, w.Rule)
+		}
+	}
+}
+
+// TestOneStoryOfTwoRules plays 30 calls by four holders under two rules in
+// virtual time: each asks with patience, spends at once, and says so. It must
+// take what the contract takes, 7 s, and the clock allowance of 1/5,000.
+func TestOneStoryOfTwoRules(t *testing.T) {
+	const calls, holders = 30, 4
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [5/1s, 12/3s]}]`), lease.DefaultConfig())
+	names := []string{"a", "b", "c", "d"}
+	var (
+		spends []algo.Instant
+		seq    uint64
+		now    = start
+		asked  = 0
+		in     []any
+	)
+	for range holders {
+		seq++
+		in = append(in, ask(names[asked%holders], seq, now, time.Hour, "k"))
+		asked++
+	}
+	for len(spends) < calls {
+		got := turn(t, l, now, in...)
+		in = nil
+		for _, a := range got.Answers {
+			if a.Answer.Outcome == lease.Waiting { // ask again: nobody else here does it each second
+				r := ask(a.Answer.ID.Holder.Name, a.Answer.ID.Seq, now, time.Hour, "k")
+				in = append(in, r)
+				continue
+			}
+			require.Equal(t, lease.Granted, a.Answer.Outcome)
+			spends = append(spends, now)
+			in = append(in, &lease.Report{
+				Holder: a.Answer.ID.Holder,
+				Sent:   now.Sub(start),
+				Counts: []lease.Count{{ID: a.Answer.ID, Keys: []lease.Key{"k"}, Points: []lease.Point{{Count: 1}}}},
+			})
+			if asked < calls {
+				seq++
+				in = append(in, ask(a.Answer.ID.Holder.Name, seq, now, time.Hour, "k"))
+				asked++
+			}
+		}
+		if len(in) == 0 {
+			next, ok := l.Next()
+			require.True(t, ok)
+			now = next
+		}
+	}
+	took := spends[len(spends)-1].Sub(start)
+	t.Logf("%d calls in %v", calls, took)
+	require.GreaterOrEqual(t, took, 7*time.Second)
+	require.LessOrEqual(t, took, 7*time.Second+7*time.Second/5000)
+	requireWithin(t, spends, 5, time.Second)
+	requireWithin(t, spends, 12, 3*time.Second)
+}
+
+// requireWithin checks by brute force that no window (t-w, t] holds more than
+// limit spends.
+func requireWithin(t testing.TB, spends []algo.Instant, limit int, w time.Duration) {
+	t.Helper()
+	for _, end := range spends {
+		n := 0
+		for _, s := range spends {
+			if !end.Before(s) && end.Sub(s) < w {
+				n++
+			}
+		}
+		require.LessOrEqual(t, n, limit, "in the %v up to %v", w, end)
+	}
+}
+
+// TestNinetyNineOfHundred: ten ask at once for the last one.
+func TestOneOfTenGetsTheLastOne(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1m]}]`), lease.DefaultConfig())
+	r := ask("first", 1, start, 0, "k")
+	r.Want.Tokens, r.Need.Tokens = 99, 99
+	require.Equal(t, lease.Granted, turn(t, l, start, r).Answers[0].Answer.Outcome)
+	var in []any
+	for i := range uint64(10) {
+		in = append(in, ask("other", i, start, 0, "k"))
+	}
+	rand.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
+	granted := 0
+	for _, a := range turn(t, l, start, in...).Answers {
+		if a.Answer.Outcome == lease.Granted {
+			granted++
+			continue
+		}
+		require.ErrorIs(t, a.Answer.Refusal.Reason, lease.ErrLimit)
+		require.Equal(t, "100/1m", a.Answer.Refusal.Rule)
+	}
+	require.Equal(t, 1, granted)
+}

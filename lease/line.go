@@ -1,0 +1,222 @@
+package lease
+
+import (
+	"container/list"
+	"math"
+
+	"ration/algo"
+)
+
+// waiter is a request that could not be granted when it came. It stands in the
+// line of each of its accounts, at the place of its arrival.
+type waiter struct {
+	req      Request
+	accounts []*account
+	places   []*list.Element // in the lines of accounts, in their order
+	first    algo.Instant    // arrival of its first copy
+	arrived  algo.Instant    // arrival of its newest copy, which is answered
+	ticket   Ticket
+	order    uint64
+	deadline algo.Instant
+}
+
+// line is who waits at an account, first come first. A keeper is a waiter that
+// lacks nothing but one resource of this account: what becomes free of it is
+// kept for that waiter, so that a large request is not overtaken for ever, and
+// a request that lacks something elsewhere holds nobody back.
+type line struct {
+	waiters   *list.List // of *waiter; nil when nobody ever waited
+	keepers   [resources]*waiter
+	slotsOnly int          // waiters that need no tokens
+	wake      algo.Instant // when a timer will serve it
+}
+
+func (n *line) len() int {
+	if n.waiters == nil {
+		return 0
+	}
+	return n.waiters.Len()
+}
+
+// kept says that the resource is kept for somebody before w.
+func (n *line) kept(of resource, w *waiter) bool {
+	k := n.keepers[of]
+	return k != nil && k != w && k.order < w.order
+}
+
+func (l *Ledger) join(w *waiter) {
+	w.places = make([]*list.Element, len(w.accounts))
+	for i, a := range w.accounts {
+		if a.line.waiters == nil {
+			a.line.waiters = list.New()
+		}
+		w.places[i] = a.line.waiters.PushBack(w)
+		if w.req.Need.Tokens == 0 {
+			a.line.slotsOnly++
+		}
+	}
+	l.waiting[w.req.ID] = w
+}
+
+// leave takes w out of every line; everybody behind moves up.
+func (l *Ledger) leave(w *waiter) {
+	delete(l.waiting, w.req.ID)
+	for i, a := range w.accounts {
+		a.line.waiters.Remove(w.places[i])
+		if w.req.Need.Tokens == 0 {
+			a.line.slotsOnly--
+		}
+		for of := range a.line.keepers {
+			if a.line.keepers[of] == w {
+				a.line.keepers[of] = nil
+				l.stir(a)
+			}
+		}
+	}
+}
+
+// serve grants to the waiters at a what can be granted now, in order.
+func (l *Ledger) serve(a *account) {
+	wake := algo.Instant(math.MaxInt64)
+	evaluated := 0
+	for e := a.line.front(); e != nil; {
+		w := e.Value.(*waiter)
+		e = e.Next() // w may leave
+		if evaluated > 0 && w.req.Need.Tokens > 0 && a.shut(l.now, w) {
+			// Nobody who needs tokens can be served before the ones above.
+			if a.line.slotsOnly == 0 {
+				break
+			}
+			continue
+		}
+		lacks := l.try(w)
+		if lacks == nil {
+			continue
+		}
+		evaluated++
+		wake = min(wake, l.wake(lacks))
+	}
+	if a.line.len() == 0 {
+		return
+	}
+	if a.line.keepers[tokens] == nil {
+		if d, _ := a.wait(l.now, tokens, 1, a.lasting(l.now, tokens, l.config.TokenTTL)); d > 0 {
+			wake = min(wake, l.now.Add(d))
+		}
+	}
+	if wake < a.line.wake || !l.now.Before(a.line.wake) {
+		a.line.wake = wake
+		if wake != math.MaxInt64 {
+			l.timers.set(timer{at: wake, account: a})
+		}
+	}
+}
+
+func (n *line) front() *list.Element {
+	if n.waiters == nil {
+		return nil
+	}
+	return n.waiters.Front()
+}
+
+// shut says that no request after w's predecessors that needs tokens can be
+// granted at a: none are free, or they are kept.
+func (a *account) shut(now algo.Instant, w *waiter) bool {
+	return a.line.kept(tokens, w) || a.free(now, tokens) == 0
+}
+
+// lack is one thing that a waiter has not: need of a resource at an account.
+type lack struct {
+	account *account
+	of      resource
+	need    int64
+	kept    bool // it may be free, but is kept for an earlier waiter
+}
+
+// try grants w's need if all of it is free everywhere and kept for nobody
+// before it; otherwise it says what w lacks. It settles for whom w holds back
+// others.
+func (l *Ledger) try(w *waiter) []lack {
+	need, ok := l.needs(w)
+	if !ok {
+		l.refuse(w, Refusal{Reason: ErrNeedsSlot, Key: w.req.Keys[0]})
+		return nil
+	}
+	lacks := l.lacks(w, need)
+	if len(lacks) == 0 {
+		l.grant(w, need)
+		return nil
+	}
+	for _, a := range w.accounts {
+		for of := range resource(resources) {
+			alone := len(lacks) == 1 && lacks[0].account == a && lacks[0].of == of && !lacks[0].kept
+			k := a.line.keepers[of]
+			switch {
+			case alone && (k == nil || w.order < k.order):
+				a.line.keepers[of] = w
+			case !alone && k == w:
+				a.line.keepers[of] = nil
+				l.stir(a)
+			}
+		}
+	}
+	return lacks
+}
+
+// needs is what w needs now: a holder without a slot needs one, since no rate
+// token goes to a holder that could not use it.
+func (l *Ledger) needs(w *waiter) (Amount, bool) {
+	need := w.req.Need
+	concurrent := false
+	for _, a := range w.accounts {
+		if a.slots == nil {
+			continue
+		}
+		concurrent = true
+		if need.Tokens > 0 && need.Slots == 0 && a.slots[w.req.ID.Holder] == 0 {
+			if w.req.Want.Slots == 0 {
+				return need, false
+			}
+			need.Slots = 1
+		}
+	}
+	if !concurrent {
+		need.Slots = 0
+	}
+	return need, true
+}
+
+func (l *Ledger) lacks(w *waiter, need Amount) []lack {
+	var lacks []lack
+	for _, a := range w.accounts {
+		for of := range resource(resources) {
+			n := need.of(of)
+			if n == 0 || !a.counts(of) {
+				continue
+			}
+			kept := a.line.kept(of, w)
+			if kept || a.free(l.now, of) < n {
+				lacks = append(lacks, lack{a, of, n, kept})
+			}
+		}
+	}
+	return lacks
+}
+
+// wake is the earliest instant at which passing time alone may have cured all
+// the lacks. What is held is reckoned to stay held for a token TTL: whatever
+// changes it stirs the account anyhow.
+func (l *Ledger) wake(lacks []lack) algo.Instant {
+	at := l.now + 1
+	for _, k := range lacks {
+		if k.kept {
+			return math.MaxInt64 // the keeper's leaving stirs the account
+		}
+		d, _ := k.account.wait(l.now, k.of, k.need, k.account.lasting(l.now, k.of, l.config.TokenTTL))
+		if d == math.MaxInt64 {
+			return math.MaxInt64
+		}
+		at = max(at, l.now.Add(d))
+	}
+	return at
+}

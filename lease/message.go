@@ -1,0 +1,250 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+)
+
+// Holder is one life of one worker process: the name people know it by and a
+// random number that no other life of it has.
+type Holder struct {
+	Name        string
+	Incarnation uint64
+}
+
+func (h Holder) String() string { return fmt.Sprintf("%s.%x", h.Name, h.Incarnation) }
+
+// ID names a request, and the lease that the request was granted. The holder
+// chooses it; a retry carries the same ID and is the same request.
+type ID struct {
+	Holder Holder
+	Seq    uint64
+}
+
+func (id ID) String() string { return fmt.Sprintf("%s/%d", id.Holder, id.Seq) }
+
+// Amount is a number of tokens and of slots. A token is spent by one call; a
+// slot serves one call after another. They are counted apart.
+type Amount struct {
+	Tokens int64
+	Slots  int64
+}
+
+// Request asks for a lease on all of Keys at once: up to Want, nothing below
+// Need. Slots count only where a concurrency rule binds one of the keys.
+type Request struct {
+	ID   ID
+	Keys []Key
+	Want Amount
+	Need Amount
+	// Sent is the holder's own clock when this copy of the message was sent.
+	// It is compared only with other Sent of the same holder.
+	Sent time.Duration
+	// Patience is how long after Sent the holder will wait for an answer. With
+	// 0 the request is granted or refused at once.
+	Patience time.Duration
+}
+
+// Outcome is what became of a request.
+type Outcome uint8
+
+const (
+	// Granted: the lease has begun.
+	Granted Outcome = iota + 1
+	// Refused: nothing was taken; Refusal says why.
+	Refused
+	// Waiting: it has left the line unanswered because its holder fell silent;
+	// ask again under the same ID to wait on.
+	Waiting
+	// Ended: the request was granted before, and that lease is over, or its ID
+	// was given up. Nothing is granted again under this ID.
+	Ended
+)
+
+// Answer answers one copy of a request. All durations in it count from the
+// arrival of that very copy, so a holder counts them from when it sent it.
+type Answer struct {
+	ID      ID
+	Outcome Outcome
+	// Granted is what the lease was granted, tokens and slots apart.
+	Granted Amount
+	// TokenTTL is in how long the lease's tokens expire, SlotTTL in how long
+	// its slots do unless they are renewed. The holder stops earlier, by Margin.
+	TokenTTL time.Duration
+	SlotTTL  time.Duration
+	// Waited is how long the request stood in line; above 0 means that the
+	// limit is contended.
+	Waited  time.Duration
+	Terms   Terms
+	Refusal Refusal
+	Epoch   Epoch
+}
+
+// Terms is what a holder has to know about a contract to behave well.
+type Terms struct {
+	// Window is the shortest period of a rate rule that binds; 0 if none does.
+	// Spends are reported within half of it.
+	Window time.Duration
+	// Concurrent says that a concurrency rule binds: a call needs a slot.
+	Concurrent bool
+	// Unlimited says that no rule counts tokens.
+	Unlimited bool
+}
+
+// Refusal is a normal answer: the reason and, for ErrLimit and ErrTooLate, the
+// rule that binds, the prefix it limits, and how long to wait. Waiting exactly
+// that long works if nobody else takes.
+type Refusal struct {
+	Reason error
+	Key    Key
+	Rule   string
+	Wait   time.Duration
+}
+
+// Point says that Count of a lease's tokens had been spent by Age before the
+// message that carries it was sent. Counts are cumulative for the lease.
+type Point struct {
+	Count int64
+	Age   time.Duration
+}
+
+// Count is what has become of one lease so far. Every number in it is
+// cumulative for the lease: the ledger keeps the larger, so a repeated, late or
+// lost message harms nothing.
+type Count struct {
+	ID   ID
+	Keys []Key
+	// Points are the spends not yet known to be recorded, by rising Count.
+	// A point that adds nothing is skipped.
+	Points []Point
+	// Returned is how many tokens have gone back unspent. A return, once sent,
+	// is gone, whatever became of it.
+	Returned int64
+	// Freed is how many slots have come back with the upstream's answer to
+	// their last call, Cut how many without it: those are free a guard later.
+	Freed int64
+	Cut   int64
+}
+
+// GivenUp names a request that no grant was ever taken of and none ever will
+// be. The holder names it until it is acknowledged.
+type GivenUp struct {
+	ID   ID
+	Keys []Key
+}
+
+// Report tells what a holder did with its leases. It touches only what it
+// names. All its keys are of one tenant.
+type Report struct {
+	Holder Holder
+	Sent   time.Duration
+	// Heartbeat renews the slots of the leases named.
+	Heartbeat bool
+	// Goodbye says that the counts are final: nothing more will be spent.
+	Goodbye bool
+	Counts  []Count
+	GivenUp []GivenUp
+}
+
+// Reply answers a report, once what it told is recorded. Durations count from
+// the arrival of the report.
+type Reply struct {
+	Epoch   Epoch
+	Renewed []Renewal
+	// Ended names leases of the report that are over, or were never known: the
+	// holder stops spending them at once.
+	Ended []ID
+	// Acknowledged names the given-up ids that need not be named again.
+	Acknowledged []ID
+}
+
+// Renewal says in how long the slots of a lease expire now.
+type Renewal struct {
+	ID      ID
+	SlotTTL time.Duration
+}
+
+// Recall asks a holder, because others wait, to give back its idle tokens and,
+// as they become idle, up to Slots slots of what it holds on Key.
+type Recall struct {
+	Holder Holder
+	Key    Key
+	Slots  int64
+}
+
+// Margin is how much before a lease's expiry its holder stops: a thousandth of
+// ttl, far above what two clocks trusted to 100 ppm can differ by.
+func Margin(ttl time.Duration) time.Duration { return ttl/1000 + 1 }
+
+// MaxKeys is how many keys one request may name.
+const MaxKeys = 8
+
+// Validate says what is wrong with a request, wrapping ErrBadKey or
+// ErrBadRequest, or nil.
+func (r *Request) Validate() error {
+	switch {
+	case r.ID.Holder.Name == "":
+		return fmt.Errorf("%w: the holder has no name", ErrBadRequest)
+	case r.Need.Tokens < 0 || r.Need.Slots < 0:
+		return fmt.Errorf("%w: need of %d tokens and %d slots is negative", ErrBadRequest, r.Need.Tokens, r.Need.Slots)
+	case r.Need.Tokens == 0 && r.Need.Slots == 0:
+		return fmt.Errorf("%w: it needs no token and no slot; ask for at least 1", ErrBadRequest)
+	case r.Want.Tokens < r.Need.Tokens || r.Want.Slots < r.Need.Slots:
+		return fmt.Errorf("%w: want of %d tokens and %d slots is below need of %d and %d",
+			ErrBadRequest, r.Want.Tokens, r.Want.Slots, r.Need.Tokens, r.Need.Slots)
+	case r.Patience < 0:
+		return fmt.Errorf("%w: patience %v is negative", ErrBadRequest, r.Patience)
+	}
+	return validKeys(r.Keys, r.Keys)
+}
+
+// Validate says what is wrong with a report, wrapping ErrBadKey or
+// ErrBadRequest, or nil.
+func (r *Report) Validate() error {
+	if r.Holder.Name == "" {
+		return fmt.Errorf("%w: the holder has no name", ErrBadRequest)
+	}
+	var first []Key
+	for _, c := range r.Counts {
+		if first == nil {
+			first = c.Keys
+		}
+		if err := validKeys(c.Keys, first); err != nil {
+			return err
+		}
+		if c.Returned < 0 || c.Freed < 0 || c.Cut < 0 {
+			return fmt.Errorf("%w: lease %v has a negative count", ErrBadRequest, c.ID)
+		}
+		for _, p := range c.Points {
+			if p.Count < 0 || p.Age < 0 {
+				return fmt.Errorf("%w: lease %v has a point of count %d and age %v; neither may be negative",
+					ErrBadRequest, c.ID, p.Count, p.Age)
+			}
+		}
+	}
+	for _, g := range r.GivenUp {
+		if first == nil {
+			first = g.Keys
+		}
+		if err := validKeys(g.Keys, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validKeys checks that keys are valid and of the tenant of the first of all.
+func validKeys(keys, all []Key) error {
+	if len(keys) == 0 || len(keys) > MaxKeys {
+		return fmt.Errorf("%w: it names %d keys; name 1 to %d", ErrBadRequest, len(keys), MaxKeys)
+	}
+	for _, k := range keys {
+		if _, err := ParseKey(string(k)); err != nil {
+			return err
+		}
+		if k.Tenant() != all[0].Tenant() {
+			return fmt.Errorf("%w: keys of two tenants, %.80q and %.80q, in one message", ErrBadRequest, all[0].Tenant(), k.Tenant())
+		}
+	}
+	return nil
+}

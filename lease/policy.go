@@ -1,0 +1,85 @@
+package lease
+
+import (
+	"time"
+
+	"ration/algo"
+)
+
+// Policy says which keys are limited, and how. ParsePolicy makes one. It never
+// changes afterwards and is safe for concurrent use.
+type Policy struct {
+	// Limits are the limits in the order of the file, at least one.
+	Limits []Limit
+	// Unknown says what becomes of a key that no limit names.
+	Unknown UnknownKeys
+
+	root *branch
+}
+
+// Limit is the rules for every key that a pattern matches: each such key has
+// windows of its own.
+type Limit struct {
+	Pattern Pattern
+	// Rules are at least one: rate and concurrency rules of which no two count
+	// the same, or Unlimited alone.
+	Rules []algo.Rule
+	// Guard is how much later one call may arrive upstream than another, 0 to
+	// 24 h.
+	Guard time.Duration
+	// Line is the line of the file that the limit begins on, counted from 1.
+	Line int
+}
+
+// UnknownKeys is what becomes of a key none of whose prefixes the policy names.
+type UnknownKeys uint8
+
+const (
+	// RefuseUnknown refuses such a key with ErrUnknownKey.
+	RefuseUnknown UnknownKeys = iota
+	// AllowUnknown does not limit it.
+	AllowUnknown
+)
+
+// String is the word in the policy: refuse or allow.
+func (u UnknownKeys) String() string {
+	if u == AllowUnknown {
+		return "allow"
+	}
+	return "refuse"
+}
+
+// Match is a prefix of a key, and the limit for it.
+type Match struct {
+	Prefix Key
+	Limit  *Limit
+}
+
+// Match gives the limits that bind a valid key: for each prefix of k that the
+// policy names, from short to long, the limit of the most literal pattern of
+// that depth, where the first segment that is literal in one and a name in the
+// other decides. An empty result means that k is unknown.
+func (p *Policy) Match(k Key) []Match {
+	if p.root == nil {
+		return nil
+	}
+	var (
+		matches []Match
+		rooms   [2][8]*branch // so that the branches are allocated only where many patterns overlap
+		here    = append(rooms[0][:0], p.root)
+		next    = rooms[1][:0]
+		start   = 0
+	)
+	for prefix := range k.Prefixes() {
+		var limit *Limit
+		here, next, limit = descend(here, next[:0], string(prefix[start:]))
+		if limit != nil {
+			matches = append(matches, Match{prefix, limit})
+		}
+		if len(here) == 0 {
+			break
+		}
+		start = len(prefix) + 1
+	}
+	return matches
+}

@@ -1,0 +1,212 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ration/algo"
+)
+
+const (
+	// maxGuard is the largest guard accepted.
+	maxGuard = 24 * time.Hour
+
+	rulesRemedy = "write at least one, such as rules: [10/1s], or rules: [unlimited] to limit nothing"
+)
+
+// ParsePolicy reads a policy in YAML. The name is that of the file, for errors:
+//
+//	unknown: refuse                        # or allow: a key that no limit names
+//	limits:
+//	  - key: "{account}/{stage}/search"    # a Pattern, in quotes because of the brace
+//	    rules: [100/1s, 4 concurrent]      # as algo.ParseRule reads them; or [unlimited]
+//	    guard: 50ms                        # 0 unless given, at most 24h
+//
+// It is UTF-8 of at most 1 MiB and uses no more of YAML than this: other fields,
+// anchors, tags, blocks of text, tabs and second documents are errors. A policy
+// that is wrong anywhere is refused whole, with an error that joins up to ten
+// [PolicyError] in the order of their places.
+func ParsePolicy(name string, text []byte) (*Policy, error) {
+	r := reader{source{complaints: complaints{file: name}}}
+	p := &Policy{root: new(branch)}
+	if root := r.document(text); root != nil {
+		r.policy(root, p)
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// reader reads the nodes of one file, complaining of each that is wrong and
+// going on with the next.
+type reader struct{ source }
+
+func (r *reader) policy(root ast.Node, p *Policy) {
+	fields := r.fields(root, "the policy", "unknown", "limits")
+	if fields == nil {
+		return
+	}
+	if f, ok := fields["unknown"]; ok {
+		p.Unknown = r.unknown(f)
+	}
+	list, ok := fields["limits"]
+	if !ok {
+		r.add(nodePlace(root), "the policy has no limits", `write them as a list under "limits:"`)
+		return
+	}
+	items := r.items(list, `write a list of limits, each beginning with "- key:"`)
+	p.Limits = make([]Limit, 0, len(items)) // never grown: the tree points into it
+	first := map[string]Limit{}
+	for _, item := range items {
+		l, segments, at := r.limit(item)
+		if segments == nil {
+			continue
+		}
+		if before, twice := first[l.Pattern.shape]; twice {
+			r.twice(at, before, l)
+			continue
+		}
+		first[l.Pattern.shape] = l
+		p.Limits = append(p.Limits, l)
+		b := p.root
+		for _, s := range segments {
+			b = b.grow(s)
+		}
+		b.limit = &p.Limits[len(p.Limits)-1]
+	}
+}
+
+func (r *reader) unknown(f field) UnknownKeys {
+	if t, ok := r.text(f, "write refuse or allow"); ok {
+		switch t.value {
+		case "allow":
+			return AllowUnknown
+		case "refuse":
+		default:
+			r.add(t.at, fmt.Sprintf("unknown is %.40q", t.value), "write refuse or allow")
+		}
+	}
+	return RefuseUnknown
+}
+
+// limit reads one limit. It gives no segments where the key is wrong.
+func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
+	fields := r.fields(n, "the limit", "key", "rules", "guard")
+	if fields == nil {
+		return Limit{}, nil, place{}
+	}
+	l.Line = nodePlace(n).line
+	if f, ok := fields["rules"]; ok {
+		l.Rules = r.rules(f)
+	} else {
+		r.add(nodePlace(n), "the limit has no rules", rulesRemedy)
+	}
+	if f, ok := fields["guard"]; ok {
+		l.Guard = r.guard(f)
+	}
+	f, ok := fields["key"]
+	if !ok {
+		r.add(nodePlace(n), "the limit has no key", `write which keys it is for, such as key: "{account}"`)
+		return Limit{}, nil, place{}
+	}
+	t, ok := r.text(f, `write the key in quotes, such as key: "{account}/search"`)
+	if !ok {
+		return Limit{}, nil, place{}
+	}
+	pattern, segments, wrong := parsePattern(t.value)
+	if wrong != nil {
+		r.add(t.place(utf8.RuneCountInString(t.value[:wrong.index])), wrong.problem, wrong.remedy)
+	}
+	l.Pattern = pattern
+	return l, segments, t.at
+}
+
+func (r *reader) twice(at place, before, l Limit) {
+	problem := fmt.Sprintf("the key %.80q is limited on line %d already", l.Pattern.text, before.Line)
+	if before.Pattern != l.Pattern {
+		problem = fmt.Sprintf("the key %.80q matches the same keys as %.80q on line %d", l.Pattern.text, before.Pattern.text, before.Line)
+	}
+	r.add(at, problem, "keep one of the two, with the rules of both")
+}
+
+// rules reads a list of rules, no two of which may count the same.
+func (r *reader) rules(f field) []algo.Rule {
+	var rules []algo.Rule
+	var unlimited place
+	first := map[algo.Rule]algo.Rule{}
+	for _, n := range r.items(f, rulesRemedy) {
+		t, ok := r.text(field{"the rule", nodePlace(n), n}, "write what it limits, such as 10/1s or 4 concurrent")
+		if !ok {
+			continue
+		}
+		rule, err := algo.ParseRule(t.value)
+		if err != nil {
+			r.badRule(t, err)
+			continue
+		}
+		same := counted(rule)
+		if before, twice := first[same]; twice {
+			r.conflict(t.at, before, rule)
+			continue
+		}
+		first[same] = rule
+		rules = append(rules, rule)
+		if rule.Kind == algo.Unlimited {
+			unlimited = t.at
+		}
+	}
+	if unlimited != (place{}) && len(rules) > 1 {
+		r.add(unlimited, "unlimited stands beside another rule", "keep the one that is meant")
+	}
+	return rules
+}
+
+func (r *reader) badRule(t scalar, err error) {
+	var e *algo.RuleError
+	if !errors.As(err, &e) {
+		r.add(t.at, err.Error(), "correct the rule")
+		return
+	}
+	r.add(t.place(max(0, e.Column-1)), e.Problem, e.Remedy)
+}
+
+func (r *reader) conflict(at place, before, rule algo.Rule) {
+	if before == rule {
+		r.add(at, fmt.Sprintf("the rule %s stands twice", rule), "remove one of the two")
+		return
+	}
+	r.add(at, fmt.Sprintf("the rules %s and %s count the same, only to another limit", before, rule), "keep the one that is meant")
+}
+
+// counted is what two rules have in common of which the stricter would do.
+func counted(rule algo.Rule) algo.Rule {
+	return algo.Rule{Kind: rule.Kind, Period: rule.Period}
+}
+
+func (r *reader) guard(f field) time.Duration {
+	const remedy = "write the time with its unit, such as guard: 50ms"
+	if f.value != nil && f.value.Type() == ast.IntegerType && f.value.GetToken().Value == "0" {
+		return 0
+	}
+	t, ok := r.text(f, remedy)
+	if !ok {
+		return 0
+	}
+	d, err := time.ParseDuration(t.value)
+	switch {
+	case err != nil:
+		r.add(t.at, fmt.Sprintf("guard is %.40q, which is no duration", t.value), remedy)
+	case d < 0:
+		r.add(t.at, fmt.Sprintf("guard is %s, below 0", t.value), "write 0 or the time by which one call may arrive later than another")
+	case d > maxGuard:
+		r.add(t.at, fmt.Sprintf("guard is %s, above 24h", t.value), "write at most 24h")
+	default:
+		return d
+	}
+	return 0
+}

@@ -1,0 +1,193 @@
+package lease
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+const (
+	// maxPolicyLen is the longest policy accepted, in bytes.
+	maxPolicyLen = 1 << 20
+	// maxNesting is how deep lists and mappings may stand in each other on one
+	// line, and maxFields how many fields one mapping may have. A policy needs
+	// 4 and 3. The parser recurses into the one and searches the other again
+	// for each field, so what is far above is refused before it gets there.
+	maxNesting = 16
+	maxFields  = 64
+)
+
+// source is one policy file on its way to being read.
+type source struct {
+	complaints
+	lines [][]rune
+}
+
+// document gives the file's only YAML document, or nil after a complaint.
+func (s *source) document(text []byte) ast.Node {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	if !s.checkText(text) {
+		return nil
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		s.lines = append(s.lines, []rune(line))
+	}
+	// Without an end of line the lexer drops an unfinished last token.
+	tokens := lexer.Tokenize(string(text) + "\n")
+	if !s.checkTokens(tokens) {
+		return nil
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		s.syntax(err)
+		return nil
+	}
+	return s.only(file)
+}
+
+// only gives what stands in the file's one document.
+func (s *source) only(file *ast.File) ast.Node {
+	var root ast.Node
+	for _, d := range file.Docs {
+		switch {
+		case d.Body == nil:
+		case root != nil:
+			s.add(nodePlace(d.Body), "a second document begins", "write one policy in one file, and remove the ---")
+			return nil
+		default:
+			root = d.Body
+		}
+	}
+	if root == nil {
+		s.add(place{1, 1}, "the policy is empty", `write at least one limit: its key under "limits:", and its rules`)
+	}
+	return root
+}
+
+// checkText refuses what is not a text of bearable length. A tab is refused
+// wherever it stands: YAML forbids it where people put it, as indentation.
+func (s *source) checkText(text []byte) bool {
+	if len(text) > maxPolicyLen {
+		s.add(place{1, 1}, fmt.Sprintf("the policy has %d bytes, at most %d are allowed", len(text), maxPolicyLen),
+			"let patterns such as {account} stand for many keys")
+		return false
+	}
+	at := place{1, 1}
+	for i := 0; i < len(text); {
+		c, size := utf8.DecodeRune(text[i:])
+		switch {
+		case c == utf8.RuneError && size == 1:
+			s.add(at, fmt.Sprintf("the byte %#02x is not UTF-8", text[i]), "save the policy as UTF-8 text")
+			return false
+		case c == '\t':
+			s.add(at, "there is a tab", `indent with spaces, and write \t for a tab in double quotes`)
+			return false
+		case c < ' ' && c != '\n' || c == 0x7f:
+			s.add(at, fmt.Sprintf("the control character %U is no text", c), "remove it, if the file is a policy at all")
+			return false
+		}
+		at.column++
+		if c == '\n' {
+			at = place{at.line + 1, 1}
+		}
+		i += size
+	}
+	return true
+}
+
+// checkTokens refuses the parts of YAML that a policy has no use for, so that
+// nothing is expanded or nested before it is known to be small.
+func (s *source) checkTokens(tokens token.Tokens) bool {
+	var nesting, entries, fields, line int
+	for _, t := range tokens {
+		at := tokenPlace(t)
+		if at.line != line {
+			line, entries = at.line, 0
+		}
+		switch t.Type {
+		case token.SequenceEntryType:
+			entries++
+			fields = 0
+		case token.SequenceStartType:
+			nesting++
+		case token.MappingStartType:
+			nesting++
+			fields = 0
+			if p := t.Prev; p != nil && p.Type == token.MappingValueType && p.Prev != nil && p.Prev.Value == "key" {
+				s.add(at, "the key begins with {, which opens a mapping in YAML", `put the key in quotes, such as key: "{account}/search"`)
+			}
+		case token.SequenceEndType, token.MappingEndType:
+			nesting--
+		case token.MappingValueType:
+			fields++
+		}
+		if problem, remedy := foreign(t); problem != "" {
+			s.add(at, problem, remedy)
+		}
+		switch {
+		case nesting > maxNesting || entries > maxNesting:
+			s.add(at, "lists and mappings stand too deep in each other", "a policy has limits:, a list of limits, and in each a list of rules")
+			return false
+		case fields > maxFields:
+			s.add(at, fmt.Sprintf("there are more than %d fields in one mapping", maxFields), `begin each limit with "- key:"`)
+			return false
+		}
+	}
+	return len(s.list) == 0
+}
+
+// foreign says why a token has no place in a policy, or nothing if it has one.
+func foreign(t *token.Token) (problem, remedy string) {
+	switch t.Type {
+	case token.AnchorType, token.AliasType, token.MergeKeyType:
+		return "anchors, aliases and merge keys (&, *, <<) have no place in a policy", "write the value itself, in quotes if it begins so"
+	case token.TagType:
+		return fmt.Sprintf("the tag %.40q has no place in a policy", t.Value), "remove it, or put the value in quotes if it begins with !"
+	case token.DirectiveType:
+		return "directives (%) have no place in a policy", "remove the line, or put the value in quotes if it begins with %"
+	case token.MappingKeyType:
+		return "fields that begin with ? have no place in a policy", "write the field as name: value"
+	case token.LiteralType, token.FoldedType:
+		return "blocks of text (| and >) have no place in a policy", "write the text on the line of its field"
+	}
+	return "", ""
+}
+
+// syntax reports what the YAML parser found. Where that is what half a file
+// looks like, it says so.
+func (s *source) syntax(err error) {
+	at, problem, remedy := place{1, 1}, err.Error(), "correct the YAML there"
+	var e yaml.Error
+	if errors.As(err, &e) {
+		problem = e.GetMessage()
+		if t := e.GetToken(); t != nil {
+			at = tokenPlace(t)
+		}
+	}
+	for _, k := range [...]struct{ found, problem, remedy string }{
+		{"could not find end character of", "a quote is opened and not closed", "close it, or finish the file if it is cut short"},
+		{"sequence end token ']' not found", "a list is opened and not closed", "close it with ], or finish the file if it is cut short"},
+		{"could not find flow mapping end token '}'", "a mapping is opened and not closed", "close it with }, or finish the file if it is cut short"},
+		{"non-map value is specified", "the line is not a field", `write it as "name: value", or finish the file if it is cut short`},
+	} {
+		if strings.HasPrefix(problem, k.found) {
+			problem, remedy = k.problem, k.remedy
+			break
+		}
+	}
+	problem, _, _ = strings.Cut(problem, "\n")
+	s.add(at, problem, remedy)
+}
+
+func tokenPlace(t *token.Token) place {
+	return place{max(1, t.Position.Line), max(1, t.Position.Column)}
+}

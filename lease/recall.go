@@ -1,0 +1,104 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+
+	"ration/algo"
+)
+
+// recallScan bounds how many waiters of a line a turn looks at for recalls.
+const recallScan = 64
+
+// recall asks holders to give back what is idle where others wait for it: tokens
+// of everybody, slots of whoever holds more than the one who waits. A lease is
+// asked at most once in RecallEvery, since a holder that knows that others wait
+// gives back by itself.
+func (l *Ledger) recall() {
+	for _, a := range l.accountsInLine() {
+		lacksTokens, lacksSlots := a.lackers(l.now)
+		if lacksTokens == 0 && len(lacksSlots) == 0 {
+			continue
+		}
+		take := a.excess(lacksSlots)
+		for _, le := range a.leases {
+			holder := le.id.Holder
+			ask := min(take[holder], le.slots.rest())
+			idle := lacksTokens > 0 && le.tokens.rest() > 0
+			if ask == 0 && !idle || l.now.Sub(le.recalled) < l.config.RecallEvery {
+				continue
+			}
+			le.recalled = l.now
+			take[holder] -= ask
+			l.stats.Recalls++
+			l.turn.Recalls = append(l.turn.Recalls, Recall{Holder: holder, Key: le.keys[0], Slots: ask})
+		}
+	}
+}
+
+// accountsInLine lists the accounts at which a waiter joined or was looked at
+// this turn.
+func (l *Ledger) accountsInLine() []*account {
+	var found []*account
+	for _, a := range l.served {
+		if a.line.len() > 0 {
+			found = append(found, a)
+		}
+	}
+	l.served = l.served[:0]
+	return found
+}
+
+// lackers says how many waiters lack tokens at a, and whose lack slots.
+func (a *account) lackers(now algo.Instant) (lacksTokens int, lacksSlots []Holder) {
+	noTokens := a.counts(tokens) && a.free(now, tokens) == 0
+	noSlots := a.slots != nil && a.free(now, slots) == 0
+	seen := 0
+	for e := a.line.front(); e != nil && seen < recallScan; e = e.Next() {
+		seen++
+		w := e.Value.(*waiter)
+		if noTokens && w.req.Need.Tokens > 0 {
+			lacksTokens++
+		}
+		if noSlots && (w.req.Need.Slots > 0 || a.slots[w.req.ID.Holder] == 0) {
+			lacksSlots = append(lacksSlots, w.req.ID.Holder)
+		}
+	}
+	return lacksTokens, lacksSlots
+}
+
+// excess says how many slots to ask of each holder, so that those who wait come
+// to as many: each time of whoever holds most, if that is more than the waiting
+// one has.
+func (a *account) excess(waiting []Holder) map[Holder]int64 {
+	take := map[Holder]int64{}
+	if len(waiting) == 0 {
+		return take
+	}
+	type share struct {
+		holder Holder
+		n      int64
+	}
+	shares := make([]share, 0, len(a.slots))
+	has := make(map[Holder]int64, len(a.slots))
+	for h, n := range a.slots {
+		shares = append(shares, share{h, n})
+		has[h] = n
+	}
+	for _, w := range waiting {
+		if len(shares) == 0 {
+			break
+		}
+		most := slices.MaxFunc(shares, func(x, y share) int {
+			return cmp.Or(cmp.Compare(has[x.holder], has[y.holder]), cmp.Compare(y.holder.Name, x.holder.Name),
+				cmp.Compare(y.holder.Incarnation, x.holder.Incarnation))
+		}).holder
+		if most == w || has[most] <= has[w] {
+			continue
+		}
+		has[most]--
+		has[w]++
+		take[most]++
+	}
+	return take
+}

@@ -1,0 +1,156 @@
+package lease
+
+import (
+	"ration/algo"
+)
+
+// Record is everything the ledger knows of one limited prefix, complete by
+// itself: a child that was never loaded is neither forgotten nor held for ever.
+// A record without windows and leases says that the prefix is at rest.
+type Record struct {
+	Key     Key
+	Windows []WindowRecord
+	Leases  []LeaseRecord
+}
+
+// WindowRecord is the state of a window and the rule it counts.
+type WindowRecord struct {
+	Rule  string
+	State algo.State
+}
+
+// LeaseRecord is a lease as one of its prefixes sees it.
+type LeaseRecord struct {
+	ID     ID
+	Keys   []Key
+	Began  algo.Instant
+	Tokens Part
+	Slots  Part
+}
+
+// Part is the tokens of a lease, or its slots. Of slots, the spent ones are those
+// cut.
+type Part struct {
+	Granted  int64
+	Spent    int64
+	Returned int64
+	Expires  algo.Instant
+}
+
+// Empty says that the prefix is at rest: equal to one never touched.
+func (r Record) Empty() bool { return len(r.Windows) == 0 && len(r.Leases) == 0 }
+
+// record adds to the turn the record of each account that changed.
+func (l *Ledger) record() {
+	for _, a := range l.touched {
+		a.touched = false
+		l.turn.Records = append(l.turn.Records, a.record(l.now))
+	}
+	l.touched = l.touched[:0]
+}
+
+func (a *account) record(now algo.Instant) Record {
+	r := Record{Key: a.key}
+	for i, rule := range a.contract.rules {
+		r.Windows = append(r.Windows, WindowRecord{Rule: rule.text, State: a.windows[i].State(now)})
+	}
+	for _, le := range a.leases {
+		r.Leases = append(r.Leases, LeaseRecord{
+			ID:     le.id,
+			Keys:   le.keys,
+			Began:  le.began,
+			Tokens: le.tokens,
+			Slots:  le.slots,
+		})
+	}
+	return r
+}
+
+// Unloaded names the limited prefixes that the messages are about and the
+// ledger does not have: the leader loads their records and restores them before
+// the turn.
+func (l *Ledger) Unloaded(in []Message) []Key {
+	var missing []Key
+	seen := map[Key]bool{}
+	look := func(keys []Key) {
+		for _, k := range keys {
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			for _, m := range l.policy.Match(k) {
+				if l.accounts[m.Prefix] == nil && !seen[m.Prefix+"/"] {
+					seen[m.Prefix+"/"] = true // no key ends in a slash
+					missing = append(missing, m.Prefix)
+				}
+			}
+		}
+	}
+	for _, m := range in {
+		if m.Request != nil {
+			look(m.Request.Keys)
+			continue
+		}
+		for _, c := range m.Report.Counts {
+			look(c.Keys)
+		}
+		for _, g := range m.Report.GivenUp {
+			look(g.Keys)
+		}
+	}
+	return missing
+}
+
+// Restore takes up the record of a prefix that the ledger does not have. Leases
+// in it that have expired meanwhile are settled in the next turn. A record of a
+// prefix that the policy no longer limits is ignored.
+func (l *Ledger) Restore(r Record) {
+	if l.accounts[r.Key] != nil {
+		return
+	}
+	limit := l.policy.limitOf(r.Key)
+	if limit == nil {
+		return
+	}
+	a := newAccount(l.now, r.Key, l.contract(limit))
+	if a.counts(slots) {
+		a.slots = map[Holder]int64{}
+	}
+	l.add(a)
+	for i, rule := range a.contract.rules {
+		for _, w := range r.Windows {
+			if w.Rule == rule.text {
+				a.windows[i] = rule.spec.Restore(w.State)
+			}
+		}
+	}
+	for _, lr := range r.Leases {
+		l.restoreLease(a, lr)
+	}
+}
+
+func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
+	le := l.leases[r.ID]
+	if le == nil {
+		le = &lease{id: r.ID, keys: r.Keys, began: r.Began, tokens: r.Tokens, slots: r.Slots}
+		l.leases[r.ID] = le
+		if at, ok := le.expires(); ok {
+			l.timers.set(timer{at: at, lease: le})
+		}
+	}
+	le.accounts = append(le.accounts, a)
+	a.leases = append(a.leases, le)
+	if n := le.slots.rest(); n > 0 && a.slots != nil {
+		a.slots[r.ID.Holder] += n
+	}
+}
+
+// limitOf gives the limit of exactly this prefix, or nil.
+func (p *Policy) limitOf(prefix Key) *Limit {
+	for _, m := range p.Match(prefix) {
+		if m.Prefix == prefix {
+			return m.Limit
+		}
+	}
+	return nil
+}

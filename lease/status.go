@@ -1,0 +1,166 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"ration/algo"
+)
+
+// Stats counts what a ledger has done since it began. Tokens balance at every
+// moment: Granted = Spent + Returned + Expired + what live leases hold; slots
+// likewise.
+type Stats struct {
+	Leases   int64 // granted
+	Granted  int64 // tokens
+	Spent    int64 // tokens reported as spent
+	Returned int64 // tokens that came back unspent
+	Expired  int64 // tokens settled as spent because nobody was heard of
+
+	SlotsGranted int64
+	SlotsFreed   int64
+	SlotsCut     int64
+	SlotsExpired int64
+
+	Refused map[string]int64 // requests, by the code of the reason
+	Waited  int64            // requests that stood in line
+	Recalls int64
+	Renewed int64
+
+	// What seldom happens, and must be right when it does.
+	Replayed          int64 // a copy of a request that had been granted
+	Rejoined          int64 // a copy of a request that waits
+	AnsweredEnded     int64 // a copy of a request that was over
+	Stale             int64 // a request nobody could be waiting for any more
+	Silent            int64 // waiters whose holder fell silent
+	TimedOut          int64 // waiters whose deadline passed
+	GivenUpGranted    int64 // ids given up whose grant was on its way
+	GivenUpWaiting    int64 // ids given up in the line
+	GivenUpEarly      int64 // ids given up before their request came
+	ReportedEnded     int64 // counts about a lease that was over
+	ReportedLate      int64 // counts about tokens that had expired
+	PointsSkipped     int64 // points that added nothing
+	PointsBeforeGrant int64 // points dated before their lease began
+	Clamped           int64 // counts above what the lease held
+}
+
+func (s *Stats) refused(reason error) {
+	if s.Refused == nil {
+		s.Refused = map[string]int64{}
+	}
+	s.Refused[Code(reason)]++
+}
+
+// Status is what a ledger holds, for people.
+type Status struct {
+	Instant algo.Instant
+	Keys    []KeyStatus
+	// More says how many further keys there are.
+	More    int
+	Leases  int
+	Waiting int
+	Held    Amount
+	Stats   Stats
+}
+
+// KeyStatus is one limited prefix.
+type KeyStatus struct {
+	Key     Key
+	Windows []WindowStatus
+	Holders []HolderStatus
+	Waiting int
+}
+
+// WindowStatus is one rule of it: Free + Held + Spent = Limit.
+type WindowStatus struct {
+	Rule  string
+	Limit int64
+	Free  int64
+	Held  int64
+	Spent int64
+	// Full is in how long all of it is free again if nobody takes.
+	Full time.Duration
+}
+
+// HolderStatus is what one holder has of it.
+type HolderStatus struct {
+	Holder Holder
+	Held   Amount
+}
+
+// statusMax bounds the keys of one Status.
+const statusMax = 500
+
+// Status tells of the limited prefixes of a key and of those below it, or with
+// an empty key of all, in order of the key, at most 500 of them. It changes
+// nothing but the windows' idea of the time.
+func (l *Ledger) Status(now algo.Instant, key Key) Status {
+	now = max(now, l.now)
+	s := Status{Instant: now, Leases: len(l.leases), Waiting: len(l.waiting), Stats: l.Stats()}
+	for _, le := range l.leases {
+		s.Held.Tokens += le.tokens.rest()
+		s.Held.Slots += le.slots.rest()
+	}
+	var found []*account
+	for _, a := range l.order {
+		if related(key, a.key) {
+			found = append(found, a)
+		}
+	}
+	slices.SortFunc(found, func(x, y *account) int { return cmp.Compare(x.key, y.key) })
+	if len(found) > statusMax {
+		s.More = len(found) - statusMax
+		found = found[:statusMax]
+	}
+	for _, a := range found {
+		s.Keys = append(s.Keys, a.status(now))
+	}
+	return s
+}
+
+// related says that b is a or a prefix of it, or lies below it.
+func related(a, b Key) bool {
+	return a == "" || a == b || strings.HasPrefix(string(a), string(b)+"/") || strings.HasPrefix(string(b), string(a)+"/")
+}
+
+func (a *account) status(now algo.Instant) KeyStatus {
+	s := KeyStatus{Key: a.key, Waiting: a.line.len()}
+	for i, r := range a.contract.rules {
+		w := &a.windows[i]
+		full, _ := w.Wait(now, r.spec.Max(), a.due(r.of))
+		s.Windows = append(s.Windows, WindowStatus{
+			Rule:  r.text,
+			Limit: w.Limit(),
+			Free:  w.Free(now),
+			Held:  w.Held(),
+			Spent: w.Spent(now),
+			Full:  full,
+		})
+	}
+	held := map[Holder]Amount{}
+	for _, le := range a.leases {
+		h := held[le.id.Holder]
+		h.Tokens += le.tokens.rest()
+		h.Slots += le.slots.rest()
+		held[le.id.Holder] = h
+	}
+	for h, m := range held {
+		s.Holders = append(s.Holders, HolderStatus{h, m})
+	}
+	slices.SortFunc(s.Holders, func(x, y HolderStatus) int {
+		return cmp.Or(cmp.Compare(x.Holder.Name, y.Holder.Name), cmp.Compare(x.Holder.Incarnation, y.Holder.Incarnation))
+	})
+	return s
+}
+
+// Stats gives the counts so far.
+func (l *Ledger) Stats() Stats {
+	s := l.stats
+	s.Refused = map[string]int64{}
+	for code, n := range l.stats.Refused {
+		s.Refused[code] = n
+	}
+	return s
+}

@@ -1,0 +1,138 @@
+package lease
+
+import (
+	"time"
+
+	"ration/algo"
+)
+
+// report takes up one copy of a report. What it does not name it does not
+// touch.
+func (l *Ledger) report(m Message) {
+	r := m.Report
+	l.hear(r.Holder, m.Arrived, r.Sent)
+	reply := Reply{}
+	for _, c := range r.Counts {
+		le := l.leases[c.ID]
+		if le == nil || le.id.Holder != r.Holder {
+			l.stats.ReportedEnded++
+			reply.Ended = append(reply.Ended, c.ID)
+			continue
+		}
+		l.count(le, c, m.Arrived)
+		if r.Heartbeat {
+			l.renew(le, m.Arrived, &reply)
+		}
+		if le.over() {
+			l.endIfOver(le)
+		}
+	}
+	for _, g := range r.GivenUp {
+		if g.ID.Holder == r.Holder {
+			l.giveUp(g.ID)
+		}
+		reply.Acknowledged = append(reply.Acknowledged, g.ID)
+	}
+	l.turn.Replies = append(l.turn.Replies, Replied{m.Ticket, reply})
+}
+
+// count applies the cumulative counts of a lease: the larger number is kept, and
+// spent + returned never pass what was granted. What is late, repeated or out
+// of order therefore changes nothing.
+func (l *Ledger) count(le *lease, c Count, arrived algo.Instant) {
+	p := &le.tokens
+	if !arrived.Before(p.Expires) {
+		l.stats.ReportedLate++ // what is left counts as spent at the expiry
+	} else {
+		for _, point := range c.Points {
+			n := min(point.Count, p.Granted-p.Returned) - p.Spent
+			if n <= 0 {
+				l.stats.PointsSkipped++
+				continue
+			}
+			l.settle(le, tokens, n, l.dated(le, point.Age, arrived))
+			l.stats.Spent += n
+		}
+		if n := l.clamped(p, c.Returned-p.Returned); n > 0 {
+			l.giveBack(le, tokens, n)
+			l.stats.Returned += n
+		}
+	}
+	s := &le.slots
+	if !arrived.Before(s.Expires) {
+		return
+	}
+	if n := l.clamped(s, c.Cut-s.Spent); n > 0 {
+		l.settle(le, slots, n, arrived)
+		l.stats.SlotsCut += n
+	}
+	if n := l.clamped(s, c.Freed-s.Returned); n > 0 {
+		l.giveBack(le, slots, n)
+		l.stats.SlotsFreed += n
+	}
+}
+
+// clamped cuts n to what the lease still holds.
+func (l *Ledger) clamped(p *Part, n int64) int64 {
+	if rest := p.rest(); n > rest {
+		l.stats.Clamped++
+		return rest
+	}
+	return n
+}
+
+// dated is the instant of a point: its age before the arrival, which is never
+// earlier than the real spend, and never before the grant nor after the arrival.
+func (l *Ledger) dated(le *lease, age time.Duration, arrived algo.Instant) algo.Instant {
+	switch at := arrived.Add(-age); {
+	case at.Before(le.began):
+		l.stats.PointsBeforeGrant++
+		return le.began
+	case arrived.Before(at):
+		return arrived
+	default:
+		return at
+	}
+}
+
+// renew moves the expiry of the lease's slots. An expired lease is never
+// renewed.
+func (l *Ledger) renew(le *lease, arrived algo.Instant, reply *Reply) {
+	s := &le.slots
+	if s.rest() == 0 || !arrived.Before(s.Expires) {
+		return
+	}
+	s.Expires = max(s.Expires, l.now.Add(l.config.SlotTTL))
+	for _, a := range le.accounts {
+		l.touch(a)
+	}
+	l.stats.Renewed++
+	reply.Renewed = append(reply.Renewed, Renewal{ID: le.id, SlotTTL: s.Expires.Sub(arrived)})
+}
+
+// giveUp frees a grant that was never taken, takes a waiting request out of the
+// line, and remembers the id if it is still to come.
+func (l *Ledger) giveUp(id ID) {
+	switch le, w := l.leases[id], l.waiting[id]; {
+	case le != nil:
+		l.stats.GivenUpGranted++
+		for of := range resource(resources) {
+			n := le.part(of).rest()
+			l.giveBack(le, of, n)
+			if of == tokens {
+				l.stats.Returned += n
+			} else {
+				l.stats.SlotsFreed += n
+			}
+		}
+		l.endIfOver(le)
+	case w != nil:
+		l.stats.GivenUpWaiting++
+		l.leave(w)
+		l.turn.Dropped = append(l.turn.Dropped, w.ticket)
+		l.remember(id, Answer{ID: id, Outcome: Ended})
+	case l.ended.byID[id] == nil:
+		l.stats.GivenUpEarly++
+		l.remember(id, Answer{ID: id, Outcome: Ended})
+	}
+}

@@ -1,7 +1,5 @@
 package algo
 
-import "slices"
-
 // Mark says that N tokens were spent at the instant At, or a little before it.
 type Mark struct {
 	At Instant
@@ -33,7 +31,7 @@ func (w *Window) State(now Instant) State {
 		Held:  w.held,
 		Spent: w.spent,
 		Own:   w.own,
-		Marks: slices.Clone(w.trail.live()),
+		Marks: append([]Mark(nil), w.trail.live()...),
 	}
 }
 

@@ -153,27 +153,27 @@ func (c *Client) Recalls(ctx context.Context, h lease.Holder, got func(lease.Rec
 		return err
 	}
 	defer remove()
-	ended := make(chan struct{})
-	sub, err := c.nc.Subscribe(subject, func(m *nats.Msg) {
-		if r, err := decodeRecall(m.Data); err == nil && r.Holder == h && stop.Err() == nil {
-			got(r)
-		}
-	})
+	sub, err := c.nc.SubscribeSync(subject)
 	if err != nil {
 		return unanswered(err, subject)
 	}
-	sub.SetClosedHandler(func(string) { close(ended) })
-	select {
-	case <-ended:
-		return closed()
-	case <-stop.Done():
+	defer func() { _ = sub.Unsubscribe() }() // fails only where the connection has ended it
+	for {
+		m, err := sub.NextMsgWithContext(stop)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case stop.Err() != nil:
+			return context.Cause(stop)
+		case errors.Is(err, nats.ErrSlowConsumer):
+			continue
+		case err != nil:
+			return unanswered(err, subject)
+		}
+		if r, err := decodeRecall(m.Data); err == nil && r.Holder == h {
+			got(r)
+		}
 	}
-	_ = sub.Unsubscribe() // fails only where the connection has ended it
-	<-ended               // so that got is not called after the return
-	if ctx.Err() != nil {
-		return nil
-	}
-	return context.Cause(stop)
 }
 
 // Status asks the coordinator for the state of key, or of everything if key is
@@ -183,7 +183,7 @@ func (c *Client) Status(ctx context.Context, key lease.Key) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	if err := failed(body); err != nil {
+	if err := told(body); err != nil {
 		return nil, misunderstood(err)
 	}
 	return body, nil
@@ -197,19 +197,19 @@ func (c *Client) ask(ctx context.Context, subject string, body []byte) ([]byte, 
 	case !c.nc.IsConnected():
 		return nil, fmt.Errorf("%w: not connected to NATS", lease.ErrNoCoordinator)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	remove, err := c.watch.add(c.nc, &wait{subject: subject, asks: true, fail: cancel})
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	m, err := c.nc.RequestWithContext(ctx, subject, body)
-	if err == nil {
+	m, err := c.nc.RequestWithContext(asking, subject, body)
+	switch {
+	case err == nil:
 		return m.Data, nil
-	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, ctx.Err()) {
-		return nil, cause // the watch's
+	case ctx.Err() == nil && asking.Err() != nil:
+		return nil, context.Cause(asking) // the watch's
 	}
 	return nil, unanswered(err, subject)
 }
@@ -222,10 +222,8 @@ func closed() error {
 // format. An answer that makes no sense otherwise is the coordinator's fault,
 // not the asker's.
 func misunderstood(err error) error {
-	var told *reply
-	var sentinel *lease.Error
-	switch {
-	case errors.As(err, &told), err == error(sentinel), errors.Is(err, lease.ErrFormat):
+	var answer *reply
+	if errors.As(err, &answer) || errors.Is(err, lease.ErrFormat) {
 		return err
 	}
 	return fmt.Errorf("%w: its answer cannot be read: %v", lease.ErrInternal, err)

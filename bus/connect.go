@@ -95,6 +95,9 @@ func connect(url string, cfg ConnectConfig, more ...nats.Option) (*nats.Conn, er
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if err := checkURLs(url); err != nil {
+		return nil, err
+	}
 	w := newWatch(cfg.Log)
 	met := make(chan struct{}, 1)
 	options, err := cfg.options(w, met, strings.Count(url, ",")+1)
@@ -145,6 +148,19 @@ func connectError(url string, wait time.Duration, err error) error {
 			lease.ErrNoCoordinator, redacted(url), wait, err)
 	}
 	return fmt.Errorf("bus: connecting to %s: %w", redacted(url), err)
+}
+
+func checkURLs(urls string) error {
+	for s := range strings.SplitSeq(urls, ",") {
+		s = strings.TrimSpace(s)
+		if !strings.Contains(s, "://") {
+			s = "nats://" + s
+		}
+		if u, err := url.Parse(s); err != nil || u.Host == "" {
+			return fmt.Errorf("bus: %q is no NATS URL; give one like %s", redacted(s), DefaultURL)
+		}
+	}
+	return nil
 }
 
 // redacted hides passwords.

@@ -123,9 +123,9 @@ func (f *faults) keep(format string, args []any) {
 	f.last = fmt.Sprintf(format, args...)
 }
 
-func (f *faults) Noticef(string, ...any)         {}
-func (f *faults) Warnf(string, ...any)           {}
-func (f *faults) Debugf(string, ...any)          {}
-func (f *faults) Tracef(string, ...any)          {}
-func (f *faults) Errorf(s string, args ...any)   { f.keep(s, args) }
-func (f *faults) Fatalf(s string, args ...any)   { f.keep(s, args) }
+func (f *faults) Noticef(string, ...any)       {}
+func (f *faults) Warnf(string, ...any)         {}
+func (f *faults) Debugf(string, ...any)        {}
+func (f *faults) Tracef(string, ...any)        {}
+func (f *faults) Errorf(s string, args ...any) { f.keep(s, args) }
+func (f *faults) Fatalf(s string, args ...any) { f.keep(s, args) }

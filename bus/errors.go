@@ -53,9 +53,17 @@ func encodeError(err error) []byte {
 	return w.b
 }
 
-// answered checks what comes back: the error that was answered, if it is one,
-// then the format number.
+// answered checks what comes back: the error that was told, if it is one, then
+// the format number.
 func answered(body []byte) error {
+	if err := told(body); err != nil {
+		return err
+	}
+	return checkFormat(body)
+}
+
+// told gives the error that body tells, as a *reply, if it is an error reply.
+func told(body []byte) error {
 	if err := document(body); err != nil {
 		return err
 	}
@@ -75,15 +83,15 @@ func answered(body []byte) error {
 			return false, nil
 		}, "code")
 		failure = said(code, message)
+		if sentinel, ok := failure.(*lease.Error); ok {
+			failure = &reply{sentinel, sentinel.Error()}
+		}
 		return true, err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case failure != nil:
-		return failure
 	}
-	return checkFormat(body)
+	return failure
 }
 
 // unanswered says what a failure of NATS means to who asked.

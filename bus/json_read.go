@@ -1,13 +1,10 @@
 package bus
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"ration/lease"
@@ -179,11 +176,6 @@ func excerpt(raw []byte) string {
 	return string(raw)
 }
 
-func readText(raw []byte, to *string) (err error) {
-	*to, err = unquote(raw)
-	return err
-}
-
 // unquote reads a string. A lone surrogate is refused: other readers turn all
 // of them into one character, which would fold two keys together.
 func unquote(raw []byte) (string, error) {
@@ -244,7 +236,7 @@ func escaped(raw []byte, i int) (r rune, last int) {
 	switch {
 	case r < 0xd800 || r > 0xdfff:
 		return r, i + 4
-	case r > 0xdbff || i+10 >= len(raw)+0 || raw[i+5] != '\\' || raw[i+6] != 'u':
+	case r > 0xdbff || i+10 >= len(raw) || raw[i+5] != '\\' || raw[i+6] != 'u':
 		return -1, i
 	}
 	low := hex(i + 6)
@@ -252,125 +244,4 @@ func escaped(raw []byte, i int) (r rune, last int) {
 		return -1, i
 	}
 	return (r-0xd800)<<10 + (low - 0xdc00) + 0x10000, i + 10
-}
-
-func readNumber(raw []byte, to *int64) error {
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil || n < 0 || n > maxNumber {
-		return fieldError("", "%s is not a whole number between 0 and 2^53-1", excerpt(raw))
-	}
-	*to = n
-	return nil
-}
-
-func readFlag(raw []byte, to *bool) error {
-	switch string(raw) {
-	case "true":
-		*to = true
-	case "false":
-		*to = false
-	default:
-		return fieldError("", "%s is neither true nor false", excerpt(raw))
-	}
-	return nil
-}
-
-var units = []struct {
-	name string
-	size time.Duration
-}{ // "s" last: it ends the others too
-	{"ns", 1}, {"us", time.Microsecond}, {"ms", time.Millisecond},
-	{"h", time.Hour}, {"m", time.Minute}, {"s", time.Second},
-}
-
-// readDuration reads a whole number and one unit, such as "1500ms".
-func readDuration(raw []byte, to *time.Duration) error {
-	s, err := unquote(raw)
-	if err != nil {
-		return fieldError("", `%s is not a duration such as "1500ms"`, excerpt(raw))
-	}
-	for _, u := range units {
-		digits, ok := strings.CutSuffix(s, u.name)
-		if !ok {
-			continue
-		}
-		n, err := decimal(digits)
-		if err != nil || n > uint64(math.MaxInt64/u.size) {
-			break
-		}
-		*to = time.Duration(n) * u.size
-		return nil
-	}
-	return fieldError("", `%.40q is not a duration: a whole number and one of ns, us, ms, s, m, h, such as "1500ms"`, s)
-}
-
-// decimal reads digits alone: no sign, no space, no underscore.
-func decimal(s string) (uint64, error) {
-	if s == "" || s[0] == '+' {
-		return 0, strconv.ErrSyntax
-	}
-	return strconv.ParseUint(s, 10, 64)
-}
-
-func readKey(raw []byte, to *lease.Key) error {
-	s, err := unquote(raw)
-	if err != nil {
-		return err
-	}
-	return parseKey(s, to)
-}
-
-func readKey64(raw []byte, to *lease.Key) error {
-	s, err := unquote(raw)
-	if err != nil {
-		return err
-	}
-	b, err := base64.StdEncoding.Strict().DecodeString(s)
-	if err != nil {
-		return fieldError("", "it is not base64 with padding")
-	}
-	return parseKey(string(b), to)
-}
-
-func parseKey(s string, to *lease.Key) (err error) {
-	if *to, err = lease.ParseKey(s); err != nil {
-		text := strings.TrimPrefix(err.Error(), lease.ErrBadKey.Error()+": ")
-		return &problem{lease.ErrBadKey, "", text}
-	}
-	return nil
-}
-
-func readKeys(raw []byte, to *[]lease.Key) error {
-	err := list(raw, MaxKeys, func(raw []byte) error {
-		var k lease.Key
-		var err error
-		if raw[0] == '{' {
-			err = object(raw, func(name string, raw []byte) (bool, error) {
-				if name != "key64" {
-					return false, nil
-				}
-				return true, readKey64(raw, &k)
-			}, "key64")
-		} else {
-			err = readKey(raw, &k)
-		}
-		*to = append(*to, k)
-		return err
-	})
-	if err == nil && len(*to) == 0 {
-		return fieldError("", "it is empty; name 1 to %d keys", MaxKeys)
-	}
-	return err
-}
-
-func readAmount(raw []byte, to *lease.Amount) error {
-	return object(raw, func(name string, raw []byte) (bool, error) {
-		switch name {
-		case "tokens":
-			return true, readNumber(raw, &to.Tokens)
-		case "slots":
-			return true, readNumber(raw, &to.Slots)
-		}
-		return false, nil
-	})
 }

@@ -54,8 +54,8 @@ func turn(t testing.TB, l *lease.Ledger, at algo.Instant, in ...any) *lease.Turn
 func balanced(t testing.TB, l *lease.Ledger, at algo.Instant) {
 	t.Helper()
 	s := l.Status(at, "")
-	require.Equal(t, s.Stats.Granted, s.Stats.Spent+s.Stats.Returned+s.Stats.Expired+s.Held.Tokens, "tokens balance")
-	require.Equal(t, s.Stats.SlotsGranted, s.Stats.SlotsFreed+s.Stats.SlotsCut+s.Stats.SlotsExpired+s.Held.Slots, "slots balance")
+	require.Equal(t, s.Stats.Granted+s.Stats.Adopted, s.Stats.Spent+s.Stats.Returned+s.Stats.Expired+s.Held.Tokens, "tokens balance")
+	require.Equal(t, s.Stats.SlotsGranted+s.Stats.SlotsAdopted, s.Stats.SlotsFreed+s.Stats.SlotsCut+s.Stats.SlotsExpired+s.Held.Slots, "slots balance")
 	for _, k := range s.Keys {
 		for _, w := range k.Windows {
 			require.Equal(t, w.Limit, w.Free+w.Held+w.Spent, "%s %s: free + held + spent = limit", k.Key, w.Rule)

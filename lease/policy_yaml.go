@@ -11,19 +11,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 )
 
-const (
-	// maxPolicyLen is the longest policy accepted, in bytes.
-	maxPolicyLen = 1 << 20
-	// maxNesting is how deep lists and mappings may stand in each other on one
-	// line, and maxFields how many fields one mapping may have. A policy needs
-	// 4 and 3. The parser recurses into the one and searches the other again
-	// for each field, so what is far above is refused before it gets there.
-	maxNesting = 16
-	maxFields  = 64
-)
+// maxPolicyLen is the longest policy accepted, in bytes.
+const maxPolicyLen = 1 << 20
 
 // source is one policy file on its way to being read.
 type source struct {
@@ -104,68 +95,10 @@ func (s *source) checkText(text []byte) bool {
 	return true
 }
 
-// checkTokens refuses the parts of YAML that a policy has no use for, so that
-// nothing is expanded or nested before it is known to be small.
-func (s *source) checkTokens(tokens token.Tokens) bool {
-	var nesting, entries, fields, line int
-	for _, t := range tokens {
-		at := tokenPlace(t)
-		if at.line != line {
-			line, entries = at.line, 0
-		}
-		switch t.Type {
-		case token.SequenceEntryType:
-			entries++
-			fields = 0
-		case token.SequenceStartType:
-			nesting++
-		case token.MappingStartType:
-			nesting++
-			fields = 0
-			if p := t.Prev; p != nil && p.Type == token.MappingValueType && p.Prev != nil && p.Prev.Value == "key" {
-				s.add(at, "the key begins with {, which opens a mapping in YAML", `put the key in quotes, such as key: "{account}/search"`)
-			}
-		case token.SequenceEndType, token.MappingEndType:
-			nesting--
-		case token.MappingValueType:
-			fields++
-		}
-		if problem, remedy := foreign(t); problem != "" {
-			s.add(at, problem, remedy)
-		}
-		switch {
-		case nesting > maxNesting || entries > maxNesting:
-			s.add(at, "lists and mappings stand too deep in each other", "a policy has limits:, a list of limits, and in each a list of rules")
-			return false
-		case fields > maxFields:
-			s.add(at, fmt.Sprintf("there are more than %d fields in one mapping", maxFields), `begin each limit with "- key:"`)
-			return false
-		}
-	}
-	return len(s.list) == 0
-}
-
-// foreign says why a token has no place in a policy, or nothing if it has one.
-func foreign(t *token.Token) (problem, remedy string) {
-	switch t.Type {
-	case token.AnchorType, token.AliasType, token.MergeKeyType:
-		return "anchors, aliases and merge keys (&, *, <<) have no place in a policy", "write the value itself, in quotes if it begins so"
-	case token.TagType:
-		return fmt.Sprintf("the tag %.40q has no place in a policy", t.Value), "remove it, or put the value in quotes if it begins with !"
-	case token.DirectiveType:
-		return "directives (%) have no place in a policy", "remove the line, or put the value in quotes if it begins with %"
-	case token.MappingKeyType:
-		return "fields that begin with ? have no place in a policy", "write the field as name: value"
-	case token.LiteralType, token.FoldedType:
-		return "blocks of text (| and >) have no place in a policy", "write the text on the line of its field"
-	}
-	return "", ""
-}
-
 // syntax reports what the YAML parser found. Where that is what half a file
 // looks like, it says so.
 func (s *source) syntax(err error) {
-	at, problem, remedy := place{1, 1}, err.Error(), "correct the YAML there"
+	at, problem, remedy := place{1, 1}, "the YAML parser gave up", "correct the YAML there"
 	var e yaml.Error
 	if errors.As(err, &e) {
 		problem = e.GetMessage()
@@ -184,10 +117,5 @@ func (s *source) syntax(err error) {
 			break
 		}
 	}
-	problem, _, _ = strings.Cut(problem, "\n")
 	s.add(at, problem, remedy)
-}
-
-func tokenPlace(t *token.Token) place {
-	return place{max(1, t.Position.Line), max(1, t.Position.Column)}
 }

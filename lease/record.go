@@ -118,15 +118,31 @@ func (l *Ledger) Restore(r Record) {
 	}
 	l.add(a)
 	for i, rule := range a.contract.rules {
-		for _, w := range r.Windows {
-			if w.Rule == rule.text {
-				a.windows[i] = rule.spec.Restore(w.State)
-			}
-		}
+		a.windows[i] = rule.spec.Restore(r.state(rule, l.now))
 	}
 	for _, lr := range r.Leases {
 		l.restoreLease(a, lr)
 	}
+}
+
+// state is what the record knows of a rule. Of a rule that is new to it, it
+// knows what is held.
+func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
+	for _, w := range r.Windows {
+		if w.Rule == rule.text {
+			return w.State
+		}
+	}
+	window := rule.spec.Window(now)
+	fresh := window.State(now)
+	for _, le := range r.Leases {
+		if rule.of == slots {
+			fresh.Held += le.Slots.rest()
+		} else {
+			fresh.Held += le.Tokens.rest()
+		}
+	}
+	return fresh
 }
 
 func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
@@ -134,6 +150,8 @@ func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
 	if le == nil {
 		le = &lease{id: r.ID, keys: r.Keys, began: r.Began, tokens: r.Tokens, slots: r.Slots}
 		l.leases[r.ID] = le
+		l.stats.Adopted += le.tokens.rest()
+		l.stats.SlotsAdopted += le.slots.rest()
 		if at, ok := le.expires(); ok {
 			l.timers.set(timer{at: at, lease: le})
 		}

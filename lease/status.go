@@ -10,19 +10,21 @@ import (
 )
 
 // Stats counts what a ledger has done since it began. Tokens balance at every
-// moment: Granted = Spent + Returned + Expired + what live leases hold; slots
-// likewise.
+// moment: Granted + Adopted = Spent + Returned + Expired + what live leases hold;
+// slots likewise, by SlotsFreed, SlotsCut and SlotsExpired.
 type Stats struct {
 	Leases   int64 // granted
 	Granted  int64 // tokens
 	Spent    int64 // tokens reported as spent
 	Returned int64 // tokens that came back unspent
 	Expired  int64 // tokens settled as spent because nobody was heard of
+	Adopted  int64 // tokens held by leases that were restored
 
 	SlotsGranted int64
 	SlotsFreed   int64
 	SlotsCut     int64
 	SlotsExpired int64
+	SlotsAdopted int64
 
 	Refused map[string]int64 // requests, by the code of the reason
 	Waited  int64            // requests that stood in line

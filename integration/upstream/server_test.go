@@ -140,51 +140,55 @@ func TestRetryAfterIsEnough(t *testing.T) {
 }
 
 func TestCallersThatWaitAreUnderWay(t *testing.T) {
-	strict, web := serve(t, 0, "2 concurrent")
-	slow := func() <-chan int {
-		status := make(chan int, 1)
-		before := strict.Report().InFlight
-		go func() {
-			resp, err := http.Get(web.URL + "/slow?delay=2s")
-			if err != nil {
-				status <- 0
-				return
-			}
-			resp.Body.Close()
-			status <- resp.StatusCode
-		}()
-		require.Eventually(t, func() bool { return strict.Report().InFlight == before+1 }, 10*time.Second, time.Millisecond)
-		return status
-	}
-	first, second := slow(), slow()
-	resp, _ := get(t, web.URL)
-	require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
-	require.Equal(t, "1", resp.Header.Get("Retry-After"))
-	require.Equal(t, http.StatusOK, <-first)
-	require.Equal(t, http.StatusOK, <-second)
-	resp, _ = get(t, web.URL)
-	require.Equal(t, http.StatusOK, resp.StatusCode, "an answered call is under way no more")
+	synctest.Test(t, func(t *testing.T) {
+		strict := upstream.New(parse(t, "2 concurrent"), 0)
+		call := func() *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			strict.ServeHTTP(w, httptest.NewRequest("GET", "/slow?delay=2s", nil))
+			return w
+		}
+		for range 2 {
+			go func() { require.Equal(t, http.StatusOK, call().Code) }()
+		}
+		synctest.Wait()
+		require.EqualValues(t, 2, strict.Report().InFlight)
+		refused := call()
+		require.Equal(t, http.StatusTooManyRequests, refused.Code)
+		require.Equal(t, "1", refused.Header().Get("Retry-After"))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, http.StatusOK, call().Code)
 
-	report := strict.Report()
-	require.Zero(t, report.InFlight)
-	require.EqualValues(t, 3, report.MaxInFlight)
-	require.Equal(t, 1, report.Violations())
+		report := strict.Report()
+		require.Zero(t, report.InFlight)
+		require.EqualValues(t, 3, report.MaxInFlight)
+		require.Equal(t, 1, report.Violations())
+	})
 }
 
 func TestUpstreamWorksOnForACallerWhoLeft(t *testing.T) {
-	strict, web := serve(t, time.Second, "1 concurrent")
-	ctx, leave := context.WithCancel(context.Background())
-	gone := make(chan error, 1)
-	go func() {
-		req, _ := http.NewRequestWithContext(ctx, "GET", web.URL, nil)
-		_, err := http.DefaultClient.Do(req)
-		gone <- err
-	}()
-	require.Eventually(t, func() bool { return strict.Report().InFlight == 1 }, 10*time.Second, time.Millisecond)
-	leave()
-	require.ErrorIs(t, <-gone, context.Canceled)
-	require.EqualValues(t, 1, strict.Report().InFlight)
-	require.Eventually(t, func() bool { return strict.Report().InFlight == 0 }, 10*time.Second, time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		strict := upstream.New(parse(t, "1 concurrent"), 3*time.Second)
+		ctx, leave := context.WithCancel(t.Context())
+		go strict.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+		synctest.Wait()
+		leave()
+		time.Sleep(3*time.Second - 1)
+		synctest.Wait()
+		require.EqualValues(t, 1, strict.Report().InFlight)
+		time.Sleep(1)
+		synctest.Wait()
+		require.Zero(t, strict.Report().InFlight)
+	})
+}
+
+func TestAnsweredCallIsUnderWayNoMore(t *testing.T) {
+	strict, web := serve(t, 0, "1 concurrent")
+	for range 200 {
+		resp, _ := get(t, web.URL)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+	}
+	require.Zero(t, strict.Report().Violations())
 }
 
 func TestEachContractCountsItsOwnPaths(t *testing.T) {

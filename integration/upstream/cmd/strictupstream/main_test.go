@@ -47,7 +47,7 @@ func TestServesUntilItIsToldToStopAndReports(t *testing.T) {
 func TestMisuseIsAnError(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	for _, args := range [][]string{{"--contract", "five"}, {"--delay", "soon"}, {"--listen", "nowhere:nothing"}, {"--what"}} {
+	for _, args := range [][]string{{"--contract", "five"}, {"--delay", "soon"}, {"--listen", "nowhere:nothing"}, {"--what"}, {"5/1s"}} {
 		require.Error(t, run(ctx, args, io.Discard, io.Discard), "%v", args)
 	}
 	require.ErrorIs(t, run(ctx, []string{"--help"}, io.Discard, io.Discard), flag.ErrHelp)

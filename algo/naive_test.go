@@ -1,0 +1,157 @@
+package algo_test
+
+import (
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// naive decides as a rule says, from nothing but the list of spends.
+type naive struct {
+	spends []spend
+	// free gives what is free at an instant.
+	free func(spends []spend, now int64) int64
+	// instants gives all at which something may come back.
+	instants func(spends []spend, now int64) []int64
+}
+
+// wait tries all instants, and gives the first at which n are free.
+func (k naive) wait(now, n int64) (int64, bool) {
+	if k.free(k.spends, now) >= n {
+		return 0, true
+	}
+	best, found := int64(0), false
+	for _, then := range k.instants(k.spends, now) {
+		if then > now && (!found || then < best) && k.free(k.spends, then) >= n {
+			best, found = then, true
+		}
+	}
+	return best - now, found
+}
+
+func naiveSliding(limit, width int64) naive {
+	return naive{
+		free: func(spends []spend, now int64) int64 {
+			left := limit
+			for _, s := range spends {
+				if now-s.at < width {
+					left -= s.n
+				}
+			}
+			return left
+		},
+		instants: func(spends []spend, _ int64) []int64 {
+			var all []int64
+			for _, s := range spends {
+				all = append(all, s.at+width)
+			}
+			return all
+		},
+	}
+}
+
+func naiveDay(limit int64) naive {
+	midnight := func(now int64) int64 {
+		year, month, day := time.Unix(0, now).UTC().Date()
+		return time.Date(year, month, day+1, 0, 0, 0, 0, time.UTC).UnixNano()
+	}
+	return naive{
+		free: func(spends []spend, now int64) int64 {
+			left := limit
+			for _, s := range spends {
+				if midnight(s.at) == midnight(now) {
+					left -= s.n
+				}
+			}
+			return left
+		},
+		instants: func(_ []spend, now int64) []int64 { return []int64{midnight(now)} },
+	}
+}
+
+// naiveBucket keeps the level as a fraction.
+func naiveBucket(limit, burst, period int64) naive {
+	rate := big.NewRat(limit, period)
+	level := func(spends []spend, now int64) *big.Rat {
+		full := big.NewRat(burst, 1)
+		level, last := full, int64(0)
+		for _, s := range append(spends[:len(spends):len(spends)], spend{now, 0}) {
+			level = new(big.Rat).Add(level, new(big.Rat).Mul(rate, big.NewRat(s.at-last, 1)))
+			if level.Cmp(full) > 0 {
+				level = full
+			}
+			level = new(big.Rat).Sub(level, big.NewRat(s.n, 1))
+			last = s.at
+		}
+		return level
+	}
+	return naive{
+		free: func(spends []spend, now int64) int64 {
+			l := level(spends, now)
+			return new(big.Int).Div(l.Num(), l.Denom()).Int64()
+		},
+		// At each whole token: the least t with level + rate*t >= that many.
+		instants: func(spends []spend, now int64) []int64 {
+			var all []int64
+			l := level(spends, now)
+			for n := range burst + 1 {
+				short := new(big.Rat).Quo(new(big.Rat).Sub(big.NewRat(n, 1), l), rate)
+				up, rem := new(big.Int).DivMod(short.Num(), short.Denom(), new(big.Int))
+				if rem.Sign() > 0 {
+					up.Add(up, big.NewInt(1))
+				}
+				all = append(all, now+up.Int64())
+			}
+			return all
+		},
+	}
+}
+
+// Where everything is spent in the instant it is taken, windows decide as the
+// naive list does, and tell the same waits: neither more nor less is granted.
+func TestDecisionsAreThoseOfANaiveList(t *testing.T) {
+	second := int64(time.Second)
+	for name, c := range map[string]struct {
+		rule  string
+		naive naive
+		scale int64
+	}{
+		"B22 2/10s":     {"2/10s", naiveSliding(2, 10*second), 10 * second},
+		"B22 7/1s":      {"7/1s", naiveSliding(7, second), second},
+		"day":           {"5/1d fixed", naiveDay(5), 86400 * second},
+		"bucket":        {"10/13s bucket burst=4", naiveBucket(10, 4, 13*second), 5 * second},
+		"bucket 3/7ns":  {"3/7ns bucket burst=5", naiveBucket(3, 5, 7), 9},
+		"bucket 1/hour": {"1/1h bucket burst=1", naiveBucket(1, 1, 3600*second), 3600 * second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := exact(t, c.rule)
+			for seed := range uint64(40) {
+				random := seeded(seed)
+				list := c.naive
+				w := spec.Window(at)
+				now := at
+				for step := range 60 {
+					where := fmt.Sprintf("seed %d, step %d", seed, step)
+					now = now.Add(time.Duration(random.Int64N(c.scale / (1 + random.Int64N(8)))))
+					free := list.free(list.spends, int64(now))
+					require.Equal(t, free, w.Free(now), where)
+					for n := range spec.Max() + 1 {
+						want, possible := list.wait(int64(now), n)
+						got, ok := w.Wait(now, n, nil)
+						require.Equal(t, possible, ok, "%s, n %d", where, n)
+						require.Equal(t, want, int64(got), "%s, n %d", where, n)
+					}
+					if n := random.Int64N(spec.Max() + 1); n > 0 && n <= free {
+						list.spends = append(list.spends, spend{int64(now), n})
+						w.Take(now, n)
+						w.Settle(now, n, now)
+					}
+				}
+				require.NotEmpty(t, list.spends, "seed %d", seed)
+			}
+		})
+	}
+}

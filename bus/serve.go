@@ -1,0 +1,233 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"ration/lease"
+)
+
+// ServeConfig says what is served. Only Lessor must be given.
+type ServeConfig struct {
+	// Lessor answers. It is called from many goroutines at once.
+	Lessor lease.Lessor
+	// Cell is the deployment served, DefaultCell if empty.
+	Cell string
+	// Partitions is how many the cell is divided into, 1 if 0. All of them are
+	// served.
+	Partitions int
+	// Name is what operators call this coordinator.
+	Name string
+	// Version of the coordinator, as in semantic versioning; "0.0.0" if empty.
+	Version string
+	// Status gives the state of a key, or of everything for the empty key: a
+	// value to marshal as a JSON object, or a []byte that is one already. With
+	// nil the status is not served.
+	Status func(ctx context.Context, key lease.Key) (any, error)
+	// Recalls calls got for each recall, whoever its holder is, until ctx
+	// ends. got does not block. With nil no recalls are published.
+	Recalls func(ctx context.Context, got func(lease.Recall)) error
+	// Ready is called once, when requests arrive. It may be nil.
+	Ready func()
+	// Log hears what an operator acts on; nil for none.
+	Log *slog.Logger
+}
+
+func (c ServeConfig) complete() ServeConfig {
+	if c.Cell == "" {
+		c.Cell = DefaultCell
+	}
+	if c.Partitions == 0 {
+		c.Partitions = 1
+	}
+	if c.Version == "" {
+		c.Version = "0.0.0"
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports what cannot be served. It changes nothing.
+func (c ServeConfig) Validate() error {
+	var errs []error
+	if c.Lessor == nil {
+		errs = append(errs, errors.New("bus: no lessor to serve"))
+	}
+	c = c.complete()
+	return errors.Join(append(errs, checkCell(c.Cell), checkPartitions(c.Partitions))...)
+}
+
+const (
+	// What waits in the client library while handlers start. It is small: a
+	// request that is dropped is asked again, one that sat here is stale.
+	pendingMessages = 8192
+	pendingBytes    = 32 << 20
+	// What may be under way at once. Reports are counted apart, since they
+	// give back what acquires wait for.
+	maxAcquires = 10_000
+	maxReports  = 2_000
+	// How long requests under way may go on once serving ends. What can be
+	// answered at all is, and who waits in line is told to ask the next leader.
+	grace = 25 * time.Millisecond
+	// How long draining may take.
+	drainWait = time.Second
+	// How much longer than its patience a request may be under way.
+	slack = 5 * time.Second
+)
+
+// Serve answers for cfg.Lessor until ctx ends, then gives nil. It unsubscribes
+// first, so that NATS answers "no responders" to whoever asks next, answers
+// what had arrived, and returns when all that it started has ended. The
+// connection stays open; its end, or a subscription that NATS forbids, is an
+// error.
+func Serve(ctx context.Context, nc *nats.Conn, cfg ServeConfig) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	s := newServing(nc, cfg.complete())
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s.stop = stop
+	if err := s.start(ctx); err != nil {
+		stop(nil)
+		s.end()
+		return err
+	}
+	if cfg.Ready != nil && ctx.Err() == nil {
+		cfg.Ready()
+	}
+	<-ctx.Done()
+	s.end()
+	var failure *serveError
+	if errors.As(context.Cause(ctx), &failure) {
+		return failure.err
+	}
+	return nil
+}
+
+// serveError tells a fault of serving from the end that the caller wished.
+type serveError struct{ err error }
+
+func (e *serveError) Error() string { return e.err.Error() }
+
+func (s *serving) fail(err error) { s.stop(&serveError{err}) }
+
+// start subscribes and waits until the server knows it.
+func (s *serving) start(ctx context.Context) error {
+	for n := range s.cfg.Partitions {
+		if err := s.subscribe(ctx, n); err != nil {
+			return fmt.Errorf("bus: subscribing to partition %d: %w", n, err)
+		}
+	}
+	if err := s.announce(ctx); err != nil {
+		return fmt.Errorf("bus: adding the service: %w", err)
+	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	if s.cfg.Recalls != nil {
+		s.work.Go(func() {
+			if err := s.cfg.Recalls(ctx, s.recall); err != nil && ctx.Err() == nil {
+				s.fail(fmt.Errorf("bus: hearing of recalls: %w", err))
+			}
+		})
+	}
+	return nil
+}
+
+// settle waits until the server has taken up the subscriptions. Those made on
+// a connection that is lost just now are taken up when it is back.
+func (s *serving) settle(ctx context.Context) error {
+	for ctx.Err() == nil {
+		attempt, cancel := context.WithTimeout(ctx, time.Second)
+		err := s.nc.FlushWithContext(attempt)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case s.nc.IsClosed():
+			return closed()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func (s *serving) recall(r lease.Recall) {
+	body, err := encodeRecall(r)
+	if err != nil {
+		s.cfg.Log.Error("a recall cannot be sent", "error", err)
+		return
+	}
+	_ = s.nc.Publish(recallSubject(s.cfg.Cell, r.Holder), body) // a hint; it may be lost
+}
+
+// subscribe takes all verbs and tenants of partition n. It is a plain
+// subscription: of a queue group, a frozen member would swallow requests.
+func (s *serving) subscribe(ctx context.Context, n int) error {
+	subject := partitionSubject(s.cfg.Cell, n) + ".*.*"
+	sub, err := s.nc.SubscribeSync(subject)
+	if err != nil {
+		return err
+	}
+	if err := sub.SetPendingLimits(pendingMessages, pendingBytes); err != nil {
+		return err
+	}
+	remove := func() {}
+	if w := watchOf(s.nc); w != nil {
+		remove, _ = w.add(s.nc, &wait{subject: subject, fail: s.fail})
+	}
+	s.subs = append(s.subs, sub)
+	s.intake.Go(func() {
+		defer remove()
+		for {
+			m, err := sub.NextMsg(time.Hour)
+			switch {
+			case err == nil:
+				s.take(n, m)
+			case errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrSlowConsumer):
+			case ctx.Err() != nil:
+				return // drained
+			default:
+				s.fail(fmt.Errorf("%w: %s: %w", lease.ErrNoCoordinator, subject, err))
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// end stops in the order that leaves nobody without an answer who could have
+// one.
+func (s *serving) end() {
+	s.withdraw()
+	for _, sub := range s.subs {
+		if !s.nc.IsConnected() || sub.Drain() != nil {
+			_ = sub.Unsubscribe() // nothing more can arrive on it
+		}
+	}
+	late := time.AfterFunc(drainWait, func() {
+		for _, sub := range s.subs {
+			_ = sub.Unsubscribe()
+		}
+	})
+	s.intake.Wait()
+	late.Stop()
+	cut := time.AfterFunc(grace, s.cut)
+	s.work.Wait()
+	cut.Stop()
+	s.cut()
+	if s.nc.IsConnected() {
+		_ = s.nc.FlushTimeout(drainWait) // the last answers; whoever misses one asks again
+	}
+}

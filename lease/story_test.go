@@ -1,0 +1,308 @@
+package lease_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"ration/algo"
+	"ration/lease"
+)
+
+// TestStories plays the scripts in testdata/stories: whole lives of leases, in
+// virtual time, with one holder's message or a step of time a command.
+//
+//	policy                    a ledger under the policy given as input
+//	ask ID [key= want= need= slots= patience= sent=]    one copy of a request
+//	report HOLDER [heartbeat goodbye sent=]             input: a line per lease
+//	    ID [points=(count age, ...)] [returned= freed= cut=]
+//	    give up ID
+//	pass D                    time passes; what comes about by itself is shown
+//	status                    the windows
+//	stats NAME...             those counts that are not zero
+//	restore                   another ledger takes over from the records
+//
+// An ID is holder/sequence. Keys default to k, needs to 1 token.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		s := &story{t: t, now: start, records: map[lease.Key]lease.Record{}}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			s.t = t
+			return s.play(d)
+		})
+	})
+}
+
+type story struct {
+	t       *testing.T
+	policy  *lease.Policy
+	ledger  *lease.Ledger
+	now     algo.Instant
+	records map[lease.Key]lease.Record
+	tickets map[lease.Ticket]string
+}
+
+func (s *story) play(d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "policy":
+		s.policy = policy(s.t, d.Input)
+		s.ledger = lease.NewLedger(s.policy, lease.DefaultConfig())
+		s.tickets = map[lease.Ticket]string{}
+		clear(s.records)
+		return ""
+	case "ask":
+		return s.ask(d)
+	case "report":
+		return s.report(d)
+	case "pass":
+		return s.pass(duration(s.t, d.CmdArgs[0].Key))
+	case "status":
+		return s.status()
+	case "stats":
+		return s.stats(d)
+	case "restore":
+		return s.restore()
+	}
+	d.Fatalf(s.t, "unknown command %s", d.Cmd)
+	return ""
+}
+
+func (s *story) id(text string) lease.ID {
+	name, seq, ok := strings.Cut(text, "/")
+	require.True(s.t, ok, "%q is no id", text)
+	return lease.ID{Holder: holder(name), Seq: uint64(number(s.t, seq))}
+}
+
+func holder(name string) lease.Holder {
+	name, incarnation, _ := strings.Cut(name, "#")
+	n, err := strconv.ParseUint(incarnation, 10, 64)
+	if err != nil {
+		n = 1
+	}
+	return lease.Holder{Name: name, Incarnation: n}
+}
+
+func (s *story) ask(d *datadriven.TestData) string {
+	r := &lease.Request{
+		ID:   s.id(d.CmdArgs[0].Key),
+		Keys: []lease.Key{"k"},
+		Need: lease.Amount{Tokens: 1},
+		Sent: s.now.Sub(start),
+	}
+	wantSlots := int64(-1)
+	for _, a := range d.CmdArgs[1:] {
+		switch a.Key {
+		case "key":
+			r.Keys = nil
+			for _, v := range a.Vals {
+				r.Keys = append(r.Keys, lease.Key(v))
+			}
+		case "want":
+			r.Want.Tokens = number(s.t, a.Vals[0])
+		case "need":
+			r.Need.Tokens = number(s.t, a.Vals[0])
+		case "slots":
+			r.Need.Slots = number(s.t, a.Vals[0])
+		case "wantslots":
+			wantSlots = number(s.t, a.Vals[0])
+		case "patience":
+			r.Patience = duration(s.t, a.Vals[0])
+		case "sent": // so long ago
+			r.Sent -= duration(s.t, a.Vals[0])
+		default:
+			d.Fatalf(s.t, "unknown argument %s", a.Key)
+		}
+	}
+	r.Want.Tokens = max(r.Want.Tokens, r.Need.Tokens)
+	r.Want.Slots = max(wantSlots, r.Need.Slots)
+	require.NoError(s.t, r.Validate())
+	return s.turn(lease.Message{Request: r}, d.CmdArgs[0].Key)
+}
+
+func (s *story) report(d *datadriven.TestData) string {
+	r := &lease.Report{Holder: holder(d.CmdArgs[0].Key), Sent: s.now.Sub(start)}
+	for _, a := range d.CmdArgs[1:] {
+		switch a.Key {
+		case "heartbeat":
+			r.Heartbeat = true
+		case "goodbye":
+			r.Goodbye = true
+		default:
+			d.Fatalf(s.t, "unknown argument %s", a.Key)
+		}
+	}
+	for _, line := range strings.Split(d.Input, "\n") {
+		words := strings.Fields(line)
+		if words[0] == "give" {
+			r.GivenUp = append(r.GivenUp, lease.GivenUp{ID: s.id(words[2]), Keys: []lease.Key{"k"}})
+			continue
+		}
+		c := lease.Count{ID: s.id(words[0]), Keys: []lease.Key{"k"}}
+		for _, w := range words[1:] {
+			name, value, _ := strings.Cut(w, "=")
+			switch name {
+			case "returned":
+				c.Returned = number(s.t, value)
+			case "freed":
+				c.Freed = number(s.t, value)
+			case "cut":
+				c.Cut = number(s.t, value)
+			case "spent": // count@age,...
+				for _, p := range strings.Split(value, ",") {
+					n, age, _ := strings.Cut(p, "@")
+					c.Points = append(c.Points, lease.Point{Count: number(s.t, n), Age: duration(s.t, age)})
+				}
+			default:
+				d.Fatalf(s.t, "unknown count %s", name)
+			}
+		}
+		r.Counts = append(r.Counts, c)
+	}
+	require.NoError(s.t, r.Validate())
+	return s.turn(lease.Message{Report: r}, d.CmdArgs[0].Key)
+}
+
+func (s *story) turn(m lease.Message, who string) string {
+	m.Arrived = s.now
+	m.Ticket = lease.Ticket(len(s.tickets) + 1)
+	s.tickets[m.Ticket] = who
+	for _, k := range s.ledger.Unloaded([]lease.Message{m}) {
+		r := s.records[k]
+		r.Key = k
+		s.ledger.Restore(r)
+	}
+	return s.show(s.ledger.Turn(s.now, []lease.Message{m}))
+}
+
+func (s *story) pass(d time.Duration) string {
+	var b strings.Builder
+	end := s.now.Add(d)
+	for {
+		at, ok := s.ledger.Next()
+		if !ok || end.Before(at) {
+			break
+		}
+		s.now = max(s.now, at)
+		if shown := s.show(s.ledger.Turn(s.now, nil)); shown != "" {
+			fmt.Fprintf(&b, "at %v:\n%s", s.now.Sub(start), shown)
+		}
+	}
+	s.now = end
+	s.show(s.ledger.Turn(s.now, nil))
+	return b.String()
+}
+
+func (s *story) show(t *lease.Turn) string {
+	balanced(s.t, s.ledger, t.Instant)
+	var b strings.Builder
+	for _, r := range t.Replies {
+		for _, x := range r.Reply.Renewed {
+			fmt.Fprintf(&b, "renewed %s/%d: slots for %v\n", x.ID.Holder.Name, x.ID.Seq, x.SlotTTL)
+		}
+		for _, id := range r.Reply.Ended {
+			fmt.Fprintf(&b, "ended %s/%d\n", id.Holder.Name, id.Seq)
+		}
+		for _, id := range r.Reply.Acknowledged {
+			fmt.Fprintf(&b, "acknowledged %s/%d\n", id.Holder.Name, id.Seq)
+		}
+	}
+	for _, a := range t.Answers {
+		fmt.Fprintf(&b, "%s: %s\n", s.tickets[a.Ticket], tell(a.Answer))
+	}
+	for _, d := range t.Dropped {
+		fmt.Fprintf(&b, "%s: dropped\n", s.tickets[d])
+	}
+	for _, r := range t.Recalls {
+		fmt.Fprintf(&b, "recall from %s: idle tokens, %d slots\n", r.Holder.Name, r.Slots)
+	}
+	for _, r := range t.Records {
+		s.records[r.Key] = r
+	}
+	return b.String()
+}
+
+func tell(a lease.Answer) string {
+	switch a.Outcome {
+	case lease.Granted:
+		text := fmt.Sprintf("granted %d tokens for %v", a.Granted.Tokens, a.TokenTTL)
+		if a.Granted.Slots > 0 {
+			text += fmt.Sprintf(", %d slots for %v", a.Granted.Slots, a.SlotTTL)
+		}
+		if a.Waited > 0 {
+			text += fmt.Sprintf(", after %v in line", a.Waited-1)
+		}
+		return text
+	case lease.Refused:
+		text := "refused: " + lease.Code(a.Refusal.Reason)
+		if a.Refusal.Rule != "" {
+			text += fmt.Sprintf(" by %s on %s", a.Refusal.Rule, a.Refusal.Key)
+		}
+		if a.Refusal.Wait > 0 {
+			text += fmt.Sprintf(", wait %v", a.Refusal.Wait)
+		}
+		return text
+	case lease.Waiting:
+		return "waiting: ask again"
+	default:
+		return "ended"
+	}
+}
+
+func (s *story) status() string {
+	var b strings.Builder
+	for _, k := range s.ledger.Status(s.now, "").Keys {
+		for _, w := range k.Windows {
+			fmt.Fprintf(&b, "%s %s: %d free, %d held, %d spent\n", k.Key, w.Rule, w.Free, w.Held, w.Spent)
+		}
+		if k.Waiting > 0 {
+			fmt.Fprintf(&b, "%s: %d waiting\n", k.Key, k.Waiting)
+		}
+	}
+	if b.Len() == 0 {
+		return "nothing\n"
+	}
+	return b.String()
+}
+
+func (s *story) stats(d *datadriven.TestData) string {
+	st := s.ledger.Stats()
+	all := map[string]int64{
+		"granted": st.Granted, "spent": st.Spent, "returned": st.Returned, "expired": st.Expired,
+		"clamped": st.Clamped, "skipped": st.PointsSkipped, "late": st.ReportedLate, "ended": st.ReportedEnded,
+		"replayed": st.Replayed, "stale": st.Stale, "early": st.GivenUpEarly, "beforegrant": st.PointsBeforeGrant,
+	}
+	var b strings.Builder
+	for _, a := range d.CmdArgs {
+		n, ok := all[a.Key]
+		require.True(s.t, ok, "unknown count %s", a.Key)
+		fmt.Fprintf(&b, "%s %d\n", a.Key, n)
+	}
+	return b.String()
+}
+
+// restore lets a new ledger take over: all it knows is the records.
+func (s *story) restore() string {
+	s.ledger = lease.NewLedger(s.policy, lease.DefaultConfig())
+	s.ledger.Turn(s.now, nil)
+	for _, r := range s.records {
+		s.ledger.Restore(r)
+	}
+	return ""
+}
+
+func number(t *testing.T, text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return d
+}

@@ -1,0 +1,41 @@
+package worker
+
+// Books says where all tokens went that were ever granted. At a quiet moment,
+// with no Allow under way, Granted = Spent + Returned + Expired + Held.
+type Books struct {
+	Granted  int64 // by leases taken
+	Spent    int64 // by calls that left, or may have
+	Returned int64 // unspent, to the lessor
+	Expired  int64 // lost to a deadline, or with a lease that ended early
+	Held     int64 // at hand, or in the hands of calls
+
+	Requests   int64 // copies of requests sent
+	Grants     int64 // leases taken
+	Refusals   int64
+	Dropped    int64 // answers to ids already taken, given up or refused
+	GivenUp    int64 // ids given up
+	Overdue    int64 // takes found past their deadline, so no spends
+	LostCalls  int64 // calls cut because their slot's lease was lost
+	Recalls    int64
+	Handed     int64 // slots that went from one call to the next without a message
+	Incarnated int64 // times that all leases were dropped for a new incarnation
+}
+
+// Add adds the numbers of o to b.
+func (b *Books) Add(o Books) {
+	b.Granted += o.Granted
+	b.Spent += o.Spent
+	b.Returned += o.Returned
+	b.Expired += o.Expired
+	b.Held += o.Held
+	b.Requests += o.Requests
+	b.Grants += o.Grants
+	b.Refusals += o.Refusals
+	b.Dropped += o.Dropped
+	b.GivenUp += o.GivenUp
+	b.Overdue += o.Overdue
+	b.LostCalls += o.LostCalls
+	b.Recalls += o.Recalls
+	b.Handed += o.Handed
+	b.Incarnated += o.Incarnated
+}

@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"ration/lease"
+)
+
+// ErrLeaseLost is the cause with which a handle's context ends when the lease
+// of its slot is lost: the slot may serve somebody else soon.
+var ErrLeaseLost = errors.New("worker: the lease was lost")
+
+// ErrClosed says that the worker has been closed.
+var ErrClosed = fmt.Errorf("worker: closed: %w", lease.ErrStopped)
+
+// RefusedError is a refusal as a caller sees it. It wraps the reason, one of
+// the sentinels of package lease.
+type RefusedError struct {
+	lease.Refusal
+}
+
+// Never says that waiting does not help: the cost is above what the rule could
+// ever grant, or the key is not in the policy.
+func (e *RefusedError) Never() bool { return !passing(e.Reason) }
+
+func (e *RefusedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "worker: refused: %s", strings.TrimPrefix(e.Reason.Error(), "lease: "))
+	if e.Rule != "" {
+		fmt.Fprintf(&b, " (rule %q of %q)", e.Rule, string(e.Key))
+	}
+	if e.Wait > 0 && !e.Never() {
+		fmt.Fprintf(&b, "; try again in %s", e.Wait)
+	}
+	return b.String()
+}
+
+// Unwrap gives the reason.
+func (e *RefusedError) Unwrap() error { return e.Reason }
+
+// passing says whether a refusal or failure may be otherwise a moment later.
+func passing(err error) bool {
+	for _, lasting := range []error{
+		lease.ErrNever, lease.ErrUnknownKey, lease.ErrBadKey, lease.ErrBadRequest,
+		lease.ErrFormat, lease.ErrNeedsSlot,
+	} {
+		if errors.Is(err, lasting) {
+			return false
+		}
+	}
+	return true
+}
+
+// overspend is the error of settling more than the cost that was asked for.
+type overspend struct{ used, cost int64 }
+
+func (e overspend) Error() string {
+	return fmt.Sprintf("worker: settled %d, but the call asked for %d; the %d count as spent, ask for the most a call can use", e.used, e.cost, e.cost)
+}

@@ -1,0 +1,389 @@
+package worker
+
+import (
+	"slices"
+	"time"
+
+	"ration/lease"
+)
+
+// Taking, giving back and resolving: how tokens and slots move between the
+// stock, the calls and the reports.
+
+func (p *Pool) enter(c *Call) {
+	c.state = Waiting
+	p.line.insert(c)
+	if c.until == Forever {
+		p.patient++
+	} else {
+		p.longest = max(p.longest, c.until)
+		p.soonest = min(p.soonest, c.until)
+		p.wakeBy(c.until)
+	}
+}
+
+func (p *Pool) leave(c *Call) {
+	p.line.remove(c)
+	if c.until == Forever {
+		p.patient--
+	}
+	if p.line.count == 0 {
+		p.longest, p.soonest = 0, Forever
+	}
+}
+
+func (p *Pool) tell(c *Call) {
+	if !c.silent {
+		p.served = append(p.served, c)
+	}
+}
+
+func (p *Pool) fail(c *Call, err error) {
+	p.leave(c)
+	c.state, c.err = Failed, err
+	p.tell(c)
+}
+
+// needsSlot says whether a call has to have a slot to run.
+func (p *Pool) needsSlot() bool { return p.terms.Concurrent }
+
+// deal serves the line from what is at hand, first come first served.
+func (p *Pool) deal(now time.Duration) {
+	for c := p.line.head; c != nil; c = p.line.head {
+		if p.needsSlot() && !c.slot {
+			p.fail(c, &RefusedError{lease.Refusal{Reason: lease.ErrNeedsSlot, Key: p.keys[0]}})
+			continue
+		}
+		var slotOf *holding
+		if p.needsSlot() {
+			if slotOf = p.idleSlot(now); slotOf == nil {
+				return
+			}
+		}
+		if !p.take(now, c) {
+			return
+		}
+		if slotOf != nil {
+			slotOf.idle--
+			slotOf.busy++
+			c.slotOf = slotOf
+		}
+		p.leave(c)
+		c.state = Taken
+		p.tell(c)
+	}
+}
+
+// idleSlot finds a slot that may be used the longest.
+func (p *Pool) idleSlot(now time.Duration) *holding {
+	var best *holding
+	for _, h := range p.leases {
+		if h.idle > 0 && !h.slotsGone && now < h.slotDeadline && (best == nil || h.slotDeadline > best.slotDeadline) {
+			best = h
+		}
+	}
+	return best
+}
+
+// take takes the call's cost from the stock, soonest deadline first, or nothing.
+func (p *Pool) take(now time.Duration, c *Call) bool {
+	short := c.cost
+	empty := 0
+	for _, h := range p.stock {
+		if now >= h.deadline {
+			p.expire(h)
+		} else if n := h.take(short); n > 0 {
+			c.parts = append(c.parts, part{h, n})
+			short -= n
+		}
+		if h.left.Load() == 0 {
+			empty++
+		}
+		if short == 0 {
+			break
+		}
+	}
+	if empty > 0 {
+		p.tidyStock()
+	}
+	if short > 0 {
+		for _, part := range c.parts {
+			p.putBack(now, part.from, part.n)
+		}
+		c.parts = c.parts[:0]
+		return false
+	}
+	for _, part := range c.parts {
+		part.from.open += part.n
+	}
+	p.open += c.cost
+	p.demand.taken += c.cost
+	return true
+}
+
+func (p *Pool) tidyStock() {
+	p.stock = slices.DeleteFunc(p.stock, func(h *holding) bool {
+		h.stocked = h.left.Load() > 0
+		return !h.stocked
+	})
+}
+
+// putBack makes tokens of a lease available again, or lets them expire with it.
+func (p *Pool) putBack(now time.Duration, h *holding, n int64) {
+	if n == 0 {
+		return
+	}
+	if h.gone || now >= h.deadline {
+		h.expired += n
+		p.books.Expired += n
+		return
+	}
+	h.left.Add(n)
+	if !h.stocked {
+		h.stocked = true
+		i, _ := slices.BinarySearchFunc(p.stock, h, func(a, b *holding) int { return int(sign(a.deadline - b.deadline)) })
+		p.stock = slices.Insert(p.stock, i, h)
+	}
+	p.wakeBy(h.deadline)
+}
+
+func sign(d time.Duration) time.Duration { return max(-1, min(1, d)) }
+
+// atHand is how many tokens could be taken now.
+func (p *Pool) atHand(now time.Duration) int64 {
+	var n int64
+	for _, h := range p.stock {
+		if now < h.deadline {
+			n += h.left.Load()
+		}
+	}
+	return n
+}
+
+// idleSlots is how many slots could be taken now, busySlots how many serve.
+func (p *Pool) slots(now time.Duration) (idle, busy int64) {
+	for _, h := range p.leases {
+		if !h.slotsGone && now < h.slotDeadline {
+			idle += h.idle
+			busy += h.busy
+		}
+	}
+	return idle, busy
+}
+
+// undo takes all from a call that was Taken, without telling the lessor.
+func (p *Pool) undo(now time.Duration, c *Call) {
+	for _, part := range c.parts {
+		part.from.open -= part.n
+		p.open -= part.n
+		p.demand.taken -= part.n
+		p.putBack(now, part.from, part.n)
+	}
+	c.parts = c.parts[:0]
+	if h := c.slotOf; h != nil {
+		h.busy--
+		if !h.slotsGone {
+			h.idle++
+			h.idleSince = now
+			p.wakeBy(now + p.cfg.SlotLinger)
+		}
+		c.slotOf = nil
+	}
+}
+
+// stop takes a call out of those that run.
+func (p *Pool) stop(now time.Duration, c *Call) {
+	if c.state == Running && c.slotOf != nil {
+		if i := slices.Index(p.running, c); i >= 0 {
+			p.running = slices.Delete(p.running, i, i+1)
+		}
+	}
+	c.state = Done
+}
+
+// resolve counts used tokens of the call as spent, at its date.
+func (p *Pool) resolve(now time.Duration, c *Call, used int64) {
+	if c.resolved {
+		return
+	}
+	for i := range c.parts {
+		n := min(used, c.parts[i].n)
+		if n == 0 {
+			continue
+		}
+		used -= n
+		h := c.parts[i].from
+		c.parts[i].n -= n
+		h.open -= n
+		p.open -= n
+		p.spent(h, n, c.sent)
+	}
+	c.resolved = c.open() == 0
+}
+
+func (c *Call) open() (n int64) {
+	for _, part := range c.parts {
+		n += part.n
+	}
+	return n
+}
+
+// spent notes a spend and when it has to be told of.
+func (p *Pool) spent(h *holding, n int64, at time.Duration) {
+	h.point(n, at, p.cfg.MaxPoints)
+	p.books.Spent += n
+	if !h.gone {
+		p.dueBy(min(at+p.reportAfter(), h.deadline-p.reportAfter()/10))
+	}
+}
+
+// giveBack gives up to n tokens of a call to the next local caller; what nobody
+// takes goes back to the lessor at once.
+func (p *Pool) giveBack(now time.Duration, c *Call, n int64) {
+	if c.resolved || n == 0 {
+		return
+	}
+	c.resolved = true
+	parts := slices.Clone(c.parts)
+	for _, part := range parts {
+		part.from.open -= part.n
+		p.open -= part.n
+		p.putBack(now, part.from, part.n)
+	}
+	c.parts = c.parts[:0]
+	p.deal(now)
+	if p.line.count > 0 && !p.tight(now) {
+		return // the head collects
+	}
+	for _, part := range parts {
+		if !part.from.gone {
+			p.giveReturn(now, part.from, part.from.take(part.n))
+		}
+	}
+}
+
+// returnLeft returns all that is left of a lease.
+func (p *Pool) returnLeft(now time.Duration, h *holding) {
+	p.giveReturn(now, h, h.left.Swap(0))
+}
+
+// giveReturn counts n tokens, already taken out of what is left, as returned.
+func (p *Pool) giveReturn(now time.Duration, h *holding, n int64) {
+	if n <= 0 {
+		return
+	}
+	if now >= h.deadline {
+		h.expired += n
+		p.books.Expired += n
+		return
+	}
+	h.returned += n
+	h.unsaid = true
+	p.books.Returned += n
+	p.dueBy(now + p.cfg.Coalesce)
+}
+
+// slotBack is where a slot goes when its call ends.
+func (p *Pool) slotBack(now time.Duration, c *Call, clean bool) {
+	h := c.slotOf
+	if h == nil {
+		return
+	}
+	c.slotOf = nil
+	h.busy--
+	switch {
+	case h.slotsGone || now >= h.slotDeadline:
+		return
+	case !clean:
+		h.cut++
+		h.unsaid = true
+		p.owed = max(0, p.owed-1)
+		p.dueBy(now + p.cfg.Coalesce)
+		return
+	}
+	h.idle++
+	h.idleSince = now
+	if p.owed > 0 {
+		p.owed--
+		p.freeIdle(now, h, 1)
+		return
+	}
+	before := h.idle
+	p.deal(now)
+	switch {
+	case h.idle < before:
+		p.books.Handed++
+	case p.line.count > 0:
+		// the next caller lacks tokens only
+	case p.scarce(now) || p.closed:
+		p.freeIdle(now, h, 1)
+	default:
+		p.wakeBy(now + p.cfg.SlotLinger)
+	}
+}
+
+// freeIdle gives n idle slots of a lease back.
+func (p *Pool) freeIdle(now time.Duration, h *holding, n int64) {
+	n = min(n, h.idle)
+	if n <= 0 || h.slotsGone {
+		return
+	}
+	h.idle -= n
+	h.freed += n
+	h.unsaid = true
+	p.dueBy(now + p.cfg.Coalesce)
+}
+
+// expire ends the tokens of a lease at its deadline.
+func (p *Pool) expire(h *holding) {
+	if n := h.left.Swap(0); n > 0 {
+		h.expired += n
+		p.books.Expired += n
+	}
+}
+
+// loseSlots cuts the calls that hold slots of a lease.
+func (p *Pool) loseSlots(now time.Duration, h *holding) {
+	if h.slotsGone || h.granted.Slots == 0 {
+		return
+	}
+	h.slotsGone, h.idle = true, 0
+	for _, c := range slices.Clone(p.running) {
+		if c.slotOf != h {
+			continue
+		}
+		p.stop(now, c)
+		p.resolve(now, c, c.cost)
+		c.slotOf = nil
+		h.busy--
+		c.state, c.err = Lost, ErrLeaseLost
+		p.books.LostCalls++
+		p.tell(c)
+	}
+}
+
+// lose ends a lease that is over before its time: nothing of it is spent any
+// more, and what calls took of it but have not spent is taken from them by Spend.
+func (p *Pool) lose(now time.Duration, h *holding) {
+	h.gone = true
+	p.expire(h)
+	p.loseSlots(now, h)
+	p.drop(h)
+}
+
+// drop forgets a lease. What is accounted for nowhere was in limbo, and expires.
+func (p *Pool) drop(h *holding) {
+	if swift := h.swift.Load(); swift > h.dated {
+		h.spent += swift - h.dated
+		p.books.Spent += swift - h.dated
+		h.dated = swift
+	}
+	if limbo := h.granted.Tokens - h.left.Load() - h.open - h.spent - h.returned - h.expired; limbo > 0 {
+		h.expired += limbo
+		p.books.Expired += limbo
+	}
+	h.gone = true
+	delete(p.byID, h.id)
+	p.leases = slices.DeleteFunc(p.leases, func(o *holding) bool { return o == h })
+	p.stock = slices.DeleteFunc(p.stock, func(o *holding) bool { return o == h })
+}

@@ -1,0 +1,158 @@
+package worker
+
+import (
+	"sync/atomic"
+	"time"
+
+	"ration/lease"
+)
+
+// holding is one lease as its holder has it. Each of its tokens is in one
+// place: left, open, spent, returned or expired; or in limbo, between an Allow's
+// take and its spend, and then it is counted nowhere, and left to expire.
+//
+// left and swift are the two numbers that Allow touches without the pool's
+// owner; deadline is the one it reads, and never changes.
+type holding struct {
+	left     atomic.Int64
+	swift    atomic.Int64 // spent by Allow
+	deadline time.Duration
+
+	id      lease.ID
+	granted lease.Amount
+	looked  int64 // of swift, at the last look
+	dated   int64 // of swift, that points tell of
+
+	open     int64 // taken by calls, and neither spent nor returned yet
+	spent    int64
+	returned int64
+	expired  int64
+	points   []mark // not acknowledged, by rising count
+
+	slotDeadline time.Duration
+	idle, busy   int64
+	idleSince    time.Duration
+	freed, cut   int64
+	slotsGone    bool
+
+	stocked bool // in the pool's stock
+	gone    bool // over: nothing more is spent of it
+	unsaid  bool // something happened that no report tells of
+
+	ackSpent, ackReturned, ackFreed, ackCut int64
+}
+
+// mark says that count of a lease's tokens had been spent at an instant.
+type mark struct {
+	count int64
+	at    time.Duration
+}
+
+// take takes up to n tokens and gives how many it got.
+func (h *holding) take(n int64) int64 {
+	for {
+		have := h.left.Load()
+		got := min(have, n)
+		if got <= 0 {
+			return 0
+		}
+		if h.left.CompareAndSwap(have, have-got) {
+			return got
+		}
+	}
+}
+
+// takeAll takes n tokens or none.
+func (h *holding) takeAll(n int64) bool {
+	for {
+		have := h.left.Load()
+		if have < n {
+			return false
+		}
+		if h.left.CompareAndSwap(have, have-n) {
+			return true
+		}
+	}
+}
+
+// spend spends n tokens that takeAll took, at an instant read after that. Past
+// the deadline it is no spend, and the tokens are lost to expiry.
+func (h *holding) spend(now time.Duration, n int64) bool {
+	if now >= h.deadline {
+		return false
+	}
+	h.swift.Add(n)
+	return true
+}
+
+// point notes that n more had been spent at an instant. When most points wait
+// already, the two neighbours nearest in time become one at the later of their
+// dates, which delays the fewest tokens the least.
+func (h *holding) point(n int64, at time.Duration, most int) {
+	h.spent += n
+	h.unsaid = true
+	if k := len(h.points); k > 0 && h.points[k-1].at == at {
+		h.points[k-1].count = h.spent
+		return
+	}
+	h.points = append(h.points, mark{h.spent, at})
+	if len(h.points) <= most {
+		return
+	}
+	best, least := 0, Forever
+	for i := range len(h.points) - 1 {
+		if gap := (h.points[i+1].at - h.points[i].at).Abs(); gap < least {
+			best, least = i, gap
+		}
+	}
+	h.points[best+1].at = max(h.points[best].at, h.points[best+1].at)
+	h.points = append(h.points[:best], h.points[best+1:]...)
+}
+
+// acknowledge forgets what a report told that has been answered.
+func (h *holding) acknowledge(c lease.Count) {
+	if k := len(c.Points); k > 0 {
+		h.ackSpent = max(h.ackSpent, c.Points[k-1].Count)
+	}
+	h.ackReturned = max(h.ackReturned, c.Returned)
+	h.ackFreed = max(h.ackFreed, c.Freed)
+	h.ackCut = max(h.ackCut, c.Cut)
+	known := 0
+	for known < len(h.points) && h.points[known].count <= h.ackSpent {
+		known++
+	}
+	h.points = append(h.points[:0], h.points[known:]...)
+}
+
+// count tells what has become of the lease by now.
+func (h *holding) count(now time.Duration, keys []lease.Key) lease.Count {
+	c := lease.Count{ID: h.id, Keys: keys, Returned: h.returned, Freed: h.freed, Cut: h.cut}
+	if len(h.points) > 0 {
+		c.Points = make([]lease.Point, len(h.points))
+		for i, m := range h.points {
+			c.Points[i] = lease.Point{Count: m.count, Age: max(0, now-m.at)}
+		}
+	}
+	return c
+}
+
+// over says that nothing is left to happen or to tell, or that telling does not
+// matter any more: grace after its deadline the ledger has settled it.
+func (h *holding) over(now time.Duration) bool {
+	if h.gone {
+		return true
+	}
+	slots := h.slotsGone || h.freed+h.cut == h.granted.Slots
+	if !slots || h.open > 0 {
+		return false
+	}
+	if now > h.deadline+grace && (h.slotsGone || h.granted.Slots == h.ackFreed+h.ackCut) {
+		return true
+	}
+	return h.spent+h.returned == h.granted.Tokens && h.swift.Load() == h.dated &&
+		h.ackSpent == h.spent && h.ackReturned == h.returned &&
+		(h.slotsGone || h.ackFreed+h.ackCut == h.granted.Slots)
+}
+
+// grace is how long after its deadline a lease is still told of.
+const grace = time.Second

@@ -48,7 +48,11 @@ func (b *bytesChooser) Int64N(n int64) int64 {
 	}
 	second := int64(b.left[0])
 	b.left = b.left[1:]
-	return (first<<8 | second) * (n / 65536 * 7 / 8) % n
+	if both := first<<8 | second; n <= 65536 {
+		return both % n
+	} else {
+		return both * (n / 65536) % n
+	}
 }
 
 // lot is what was taken at one instant and is still held.

@@ -143,7 +143,7 @@ func TestNoUpstreamSeesMoreThanTheRule(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.rule, " ", c.allowance), func(t *testing.T) {
 			spec := algo.Compile(must(t, c.rule), c.allowance)
-			for seed := range uint64(30) {
+			for seed := range uint64(20) {
 				m := newMachine(t, fmt.Sprint("seed ", seed), spec, seeded(seed))
 				m.run(300)
 				m.drain()
@@ -156,7 +156,7 @@ func TestNoUpstreamSeesMoreThanTheRule(t *testing.T) {
 
 func TestNoMoreSlotsInUseThanTheRule(t *testing.T) {
 	spec := exact(t, "4 concurrent")
-	for seed := range uint64(30) {
+	for seed := range uint64(20) {
 		m := newMachine(t, fmt.Sprint("seed ", seed), spec, seeded(seed))
 		m.run(300)
 		m.drain()
@@ -167,7 +167,7 @@ func TestNoMoreSlotsInUseThanTheRule(t *testing.T) {
 func TestCutSlotsAreInUseForAGuard(t *testing.T) {
 	const guard = 50 * time.Millisecond
 	spec := algo.Compile(must(t, "4 concurrent"), algo.Allowance{Guard: guard})
-	for seed := range uint64(30) {
+	for seed := range uint64(20) {
 		m := newMachine(t, fmt.Sprint("seed ", seed), spec, seeded(seed))
 		m.stride = int64(guard)
 		m.run(300)

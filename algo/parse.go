@@ -2,7 +2,6 @@ package algo
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -20,8 +19,8 @@ const (
 //	4 concurrent
 //	unlimited
 //
-// Words after the period may come in any order, each once. Numbers are whole, up
-// to MaxLimit, and may have single underscores between digits (10_000). Words
+// Words after the period may come in any order, each once. Numbers are whole; limit
+// and burst go up to MaxLimit. They may have single underscores between digits (10_000). Words
 // are in lower case; blanks between pieces do not matter. A period without a
 // number is one of its unit, and several units go from large to small. It is
 // from 1 ns to MaxPeriod; "1d" is 24 h for sliding and a calendar day for fixed
@@ -60,7 +59,7 @@ func (p *parser) rule() error {
 	}
 	p.pos = from
 	var err error
-	if p.Limit, err = p.number("the limit"); err != nil {
+	if p.Limit, err = p.number("the limit", MaxLimit); err != nil {
 		return err
 	}
 	if !p.accept('/') {
@@ -102,7 +101,7 @@ func (p *parser) period() error {
 		column := p.column()
 		if r := p.peek(); isDigit(r) || r == '-' || r == '+' || r == '.' {
 			var err error
-			if n, err = p.number("the period"); err != nil {
+			if n, err = p.number("the period", int64(MaxPeriod)); err != nil {
 				return err
 			}
 		}
@@ -155,7 +154,7 @@ func (p *parser) option() error {
 			return p.fail(p.column(), "write burst=N", `"=" is missing where %s is`, p.found())
 		}
 		var err error
-		p.Burst, err = p.number("the burst")
+		p.Burst, err = p.number("the burst", MaxLimit)
 		return err
 	case "tz":
 		if p.zoneColumn > 0 {
@@ -180,7 +179,7 @@ func (p *parser) zone() error {
 	}
 	column := p.column()
 	if name := p.field(); name != "UTC" {
-		return p.fail(column, "write tz=UTC, the only zone allowed", "time zone %s", strconv.Quote(name))
+		return p.fail(column, "write tz=UTC, the only zone allowed", "time zone %s", quote(name))
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ var goodRules = []struct {
 	{"1000/1h30m", algo.Rule{Kind: algo.Sliding, Limit: 1000, Period: length(90 * time.Minute)}, "1000/90m"},
 	{"1000/1d1h1m1s1ms1us1ns", algo.Rule{Kind: algo.Sliding, Limit: 1000, Period: length(90061*time.Second + 1001001)}, "1000/90061001001001ns"},
 	{"1/5s", algo.Rule{Kind: algo.Sliding, Limit: 1, Period: length(5 * time.Second)}, "1/5s"},
+	{"1/315359999999999999ns", algo.Rule{Kind: algo.Sliding, Limit: 1, Period: length(algo.MaxPeriod - 1)}, "1/315359999999999999ns"},
 	{"0/1s", algo.Rule{Kind: algo.Sliding, Period: length(time.Second)}, "0/1s"},
 	{"007/1s", algo.Rule{Kind: algo.Sliding, Limit: 7, Period: length(time.Second)}, "7/1s"},
 	{"1/3650d", algo.Rule{Kind: algo.Sliding, Limit: 1, Period: length(algo.MaxPeriod)}, "1/3650d"},

@@ -82,16 +82,19 @@ func (s *scanner) found() string {
 	}
 	ahead := *s
 	if word := ahead.word(); word != "" {
-		return strconv.Quote(word)
+		return quote(word)
 	}
-	return strconv.Quote(ahead.field())
+	return quote(ahead.field())
 }
+
+// quote shows a piece of the text, or the beginning of a long one.
+func quote(piece string) string { return fmt.Sprintf("%.40q", piece) }
 
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
-// number reads a whole number from 0 to MaxLimit. One underscore may stand
+// number reads a whole number from 0 to most. One underscore may stand
 // between two digits.
-func (s *scanner) number(what string) (int64, error) {
+func (s *scanner) number(what string, most int64) (int64, error) {
 	switch r := s.peek(); {
 	case r == '-':
 		return 0, s.fail(s.column(), "write 0 or more", "%s is negative", what)
@@ -112,8 +115,8 @@ func (s *scanner) number(what string) (int64, error) {
 		return 0, err
 	}
 	n, err := strconv.ParseInt(digits.String(), 10, 64)
-	if err != nil || n > MaxLimit {
-		return 0, s.fail(column, fmt.Sprintf("write at most %d", MaxLimit), "%s is too large", what)
+	if err != nil || n > most {
+		return 0, s.fail(column, fmt.Sprintf("write at most %d", most), "%s is too large", what)
 	}
 	return n, nil
 }

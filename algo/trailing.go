@@ -46,7 +46,7 @@ func (k trailing) wait(w *Window, n, free int64, due []Due) (Instant, bool) {
 	if len(due) > 0 && len(marks)+len(due) > exactMarks && k.span > 0 {
 		marks, due = k.foresee(w, due), nil
 	}
-	for free < n {
+	for {
 		var next Instant
 		switch {
 		case len(marks) > 0 && (len(due) == 0 || marks[0].At <= due[0].At):
@@ -61,7 +61,6 @@ func (k trailing) wait(w *Window, n, free int64, due []Due) (Instant, bool) {
 			return at, at < lastInstant
 		}
 	}
-	return w.seen, true
 }
 
 // foresee gives the marks there will have been once everything due is settled,

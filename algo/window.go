@@ -80,7 +80,7 @@ func (w *Window) Return(now Instant, n int64) {
 
 // Settle moves n from held to spent, as spent at the instant at, from which the
 // rule counts when they come back; what would have come back by now is free at
-// once. It panics if n is negative or above Held, or if at is later than now.
+// once. Where now is taken as later, so is at. It panics if n is negative or above Held, or if at is later than now.
 func (w *Window) Settle(now Instant, n int64, at Instant) {
 	if at > now {
 		panic(fmt.Sprintf("algo: settle at %d of a spend at %d, %v later", now, at, at.Sub(now)))
@@ -93,7 +93,7 @@ func (w *Window) Settle(now Instant, n int64, at Instant) {
 		return
 	}
 	w.held -= n
-	w.spec.kind.settle(w, n, at)
+	w.spec.kind.settle(w, n, at.Add(w.seen.Sub(now)))
 }
 
 // Wait tells how long until n are free if nobody else takes. It is exact: at now

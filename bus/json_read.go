@@ -103,7 +103,7 @@ func value(b []byte, i int) int {
 // does not know are ignored, since a newer sender may add some; those it knows
 // may stand once and not be null; the required ones must be there.
 func object(raw []byte, field func(name string, raw []byte) (known bool, err error), required ...string) error {
-	if raw[0] != '{' {
+	if raw = raw[space(raw, 0):]; raw[0] != '{' {
 		return fieldError("", "%s is not an object", excerpt(raw))
 	}
 	var room [16]string

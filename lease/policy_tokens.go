@@ -20,9 +20,12 @@ const (
 type tally struct {
 	braces  []bool // of each bracket that is open, whether it is a brace
 	line    int
-	entries int // dashes on this line
-	fields  int // since the last dash or opening brace
-	hollows int // missing values
+	entries int  // dashes on this line
+	fields  int  // since the last dash or opening brace
+	hollows int  // missing values
+	begun   bool // something but comments and directives has been seen
+	ended   bool // the document has ended
+	second  bool // and another one begins
 }
 
 // checkTokens refuses the parts of YAML that a policy has no use for, so that
@@ -36,6 +39,9 @@ func (s *source) checkTokens(tokens token.Tokens) bool {
 		}
 		seen.count(t)
 		switch {
+		case seen.second:
+			s.add(at, "a second document begins", "write one policy in one file, and remove the ---")
+			return false
 		case len(seen.braces) > maxNesting || seen.entries > maxNesting:
 			s.add(at, "lists and mappings stand too deep in each other", "a policy has limits:, a list of limits, and in each a list of rules")
 			return false
@@ -51,6 +57,16 @@ func (s *source) checkTokens(tokens token.Tokens) bool {
 }
 
 func (c *tally) count(t *token.Token) {
+	switch t.Type {
+	case token.CommentType, token.DirectiveType:
+	case token.DocumentHeaderType:
+		c.second = c.begun
+		c.begun = true
+	default:
+		c.second = c.ended
+		c.begun = true
+		c.ended = t.Type == token.DocumentEndType
+	}
 	if t.Position.Line != c.line {
 		c.line, c.entries = t.Position.Line, 0
 	}
@@ -68,13 +84,9 @@ func (c *tally) count(t *token.Token) {
 		c.braces = c.braces[:max(0, len(c.braces)-1)]
 	case token.MappingValueType:
 		c.fields++
-	case token.CollectEntryType:
-		if inBraces {
-			c.fields++ // it may have no colon
-		}
 	default:
 		if inBraces && closes(t.Next) && !follows(t, token.MappingValueType) {
-			c.hollows++
+			c.hollows++ // a name without even a colon
 		}
 		return
 	}

@@ -13,8 +13,13 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxPolicyLen is the longest policy accepted, in bytes.
-const maxPolicyLen = 1 << 20
+const (
+	// maxPolicyLen is the longest policy accepted, in bytes.
+	maxPolicyLen = 1 << 20
+	// maxBlank is how many lines in a row may be blank. The lexer goes through
+	// a block of text once for each that ends it.
+	maxBlank = 100
+)
 
 // source is one policy file on its way to being read.
 type source struct {
@@ -72,7 +77,7 @@ func (s *source) checkText(text []byte) bool {
 			"let patterns such as {account} stand for many keys")
 		return false
 	}
-	at := place{1, 1}
+	at, blank := place{1, 1}, 0
 	for i := 0; i < len(text); {
 		c, size := utf8.DecodeRune(text[i:])
 		switch {
@@ -85,10 +90,16 @@ func (s *source) checkText(text []byte) bool {
 		case c < ' ' && c != '\n' || c == 0x7f:
 			s.add(at, fmt.Sprintf("the control character %U is no text", c), "remove it, if the file is a policy at all")
 			return false
+		case blank > maxBlank:
+			s.add(at, fmt.Sprintf("more than %d lines in a row are blank", maxBlank), "remove some")
+			return false
 		}
 		at.column++
 		if c == '\n' {
 			at = place{at.line + 1, 1}
+			blank++
+		} else if c != ' ' {
+			blank = 0
 		}
 		i += size
 	}

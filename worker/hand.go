@@ -70,6 +70,7 @@ func (p *Pool) deal(now time.Duration) {
 		}
 		p.leave(c)
 		c.state = Taken
+		p.taken.insert(c)
 		p.tell(c)
 	}
 }
@@ -173,6 +174,7 @@ func (p *Pool) slots(now time.Duration) (idle, busy int64) {
 
 // undo takes all from a call that was Taken, without telling the lessor.
 func (p *Pool) undo(now time.Duration, c *Call) {
+	p.taken.remove(c)
 	for _, part := range c.parts {
 		part.from.open -= part.n
 		p.open -= part.n
@@ -191,8 +193,11 @@ func (p *Pool) undo(now time.Duration, c *Call) {
 	}
 }
 
-// stop takes a call out of those that run.
+// stop takes a call out of those that are taken or run.
 func (p *Pool) stop(now time.Duration, c *Call) {
+	if c.state == Taken {
+		p.taken.remove(c)
+	}
 	if c.state == Running && c.slotOf != nil {
 		if i := slices.Index(p.running, c); i >= 0 {
 			p.running = slices.Delete(p.running, i, i+1)
@@ -384,6 +389,11 @@ func (p *Pool) drop(h *holding) {
 	}
 	h.gone = true
 	delete(p.byID, h.id)
-	p.leases = slices.DeleteFunc(p.leases, func(o *holding) bool { return o == h })
-	p.stock = slices.DeleteFunc(p.stock, func(o *holding) bool { return o == h })
+	same := func(o *holding) bool { return o == h }
+	p.leases = slices.DeleteFunc(p.leases, same)
+	p.stock = slices.DeleteFunc(p.stock, same)
+	p.allowed = slices.DeleteFunc(p.allowed, same)
+	if p.live.Load() == h {
+		p.live.Store(nil)
+	}
 }

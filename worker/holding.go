@@ -35,9 +35,10 @@ type holding struct {
 	freed, cut   int64
 	slotsGone    bool
 
-	stocked bool // in the pool's stock
-	gone    bool // over: nothing more is spent of it
-	unsaid  bool // something happened that no report tells of
+	stocked   bool // in the pool's stock
+	published bool // Allow has been pointed at it
+	gone      bool // over: nothing more is spent of it
+	unsaid    bool // something happened that no report tells of
 
 	ackSpent, ackReturned, ackFreed, ackCut int64
 }

@@ -28,8 +28,11 @@ type Pool struct {
 	leases []*holding // in the order of their grants
 	stock  []*holding // those with tokens at hand, soonest deadline first
 	byID   map[lease.ID]*holding
+	// allowed are those that Allow has ever taken from.
+	allowed []*holding
 
 	line     line
+	taken    line // calls that are Taken, and not spent yet
 	orders   uint64
 	patient  int           // callers in line without a deadline
 	longest  time.Duration // no deadline in line is later
@@ -55,11 +58,12 @@ type Pool struct {
 	lastSpend  time.Duration
 	demand     demand
 
-	due    time.Duration // when a report is wanted
-	wake   time.Duration // when Tick is wanted
-	now    time.Duration // the last instant given
-	closed bool
-	books  Books
+	due     time.Duration // when a report is wanted
+	wake    time.Duration // when Tick is wanted
+	now     time.Duration // the last instant given
+	closed  bool
+	trouble error // the last failure, if no answer came since
+	books   Books
 }
 
 // NewPool makes a pool for a set of keys, all of one tenant. ids gives the ids
@@ -122,6 +126,7 @@ func (p *Pool) Spend(now time.Duration, c *Call) bool {
 		c.silent = false
 		return false
 	}
+	p.taken.remove(c)
 	c.state, c.sent = Running, now
 	p.lastSpend = now
 	p.settling = append(p.settling, c)
@@ -163,6 +168,7 @@ func (p *Pool) Try(now time.Duration, n int64) *Call {
 		p.plan(now)
 		return nil
 	}
+	p.taken.insert(c)
 	p.plan(now)
 	return c
 }
@@ -258,6 +264,13 @@ func (p *Pool) Close(now time.Duration) {
 	for c := p.line.head; c != nil; c = p.line.head {
 		p.fail(c, ErrClosed)
 	}
+	for c := p.taken.head; c != nil; c = p.taken.head {
+		p.stop(now, c)
+		p.giveBack(now, c, c.cost)
+		p.slotBack(now, c, true)
+		c.state, c.err = Failed, ErrClosed
+		p.tell(c)
+	}
 	for _, c := range slices.Clone(p.running) {
 		p.stop(now, c)
 		p.resolve(now, c, c.cost)
@@ -306,6 +319,9 @@ func (p *Pool) Idle() bool {
 // Holds says whether there is anything for a heartbeat to name.
 func (p *Pool) Holds() bool { return len(p.leases) > 0 || len(p.givenUp) > 0 }
 
+// Trouble is the last failure to get an answer, or nil if one came since.
+func (p *Pool) Trouble() error { return p.trouble }
+
 // Books gives the pool's books as they stand.
 func (p *Pool) Books() Books {
 	b := p.books
@@ -313,6 +329,13 @@ func (p *Pool) Books() Books {
 	for _, h := range p.leases {
 		b.Held += h.left.Load() + h.swift.Load() - h.dated
 	}
+	return b
+}
+
+// takeBooks gives the books of an idle pool, and begins new ones.
+func (p *Pool) takeBooks() Books {
+	b := p.Books()
+	p.books = Books{}
 	return b
 }
 

@@ -1,0 +1,96 @@
+package algo_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/algo"
+)
+
+// A million keys under three rules each have to fit.
+func TestWindowIsSmall(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(algo.Window{}), uintptr(72))
+	require.Equal(t, uintptr(16), unsafe.Sizeof(algo.Mark{}))
+}
+
+func TestMarksAreBoundedWhateverTheLimit(t *testing.T) {
+	for _, text := range []string{"1000/1s", "2000/1s", "100000/1s", "1000000000000000/1s", "100000/3s"} {
+		t.Run(text, func(t *testing.T) {
+			w := exact(t, text).Window(at)
+			random := seeded(1)
+			now, most := at, 0
+			for step := range 30_000 {
+				now = now.Add(time.Duration(random.Int64N(int64(200 * time.Microsecond))))
+				if w.Free(now) > 0 {
+					w.Take(now, 1)
+					w.Settle(now, 1, now.Add(-time.Duration(random.Int64N(int64(ms)))))
+				}
+				if step%100 == 0 {
+					most = max(most, len(w.State(now).Marks))
+				}
+			}
+			require.LessOrEqual(t, most, 2049)
+			require.GreaterOrEqual(t, most, 1000)
+		})
+	}
+}
+
+// A mark that is recorded stays where it is, however many follow: a wait once
+// told holds.
+func TestRecordedMarksNeverMove(t *testing.T) {
+	w := exact(t, "100000/1s").Window(at)
+	now := at
+	for step := range 4000 {
+		before := w.State(now)
+		w.Take(now, 1)
+		w.Settle(now, 1, now)
+		left := map[algo.Instant]int64{}
+		for _, m := range w.State(now).Marks {
+			left[m.At] = m.N
+		}
+		for _, m := range before.Marks {
+			if left[m.At] < m.N {
+				require.Failf(t, "moved", "step %d: %d at %d, %d left", step, m.N, m.At, left[m.At])
+			}
+		}
+		now = now.Add(300 * time.Microsecond)
+	}
+}
+
+// Dating marks up to a grid costs no more than a part in 1,024.
+func TestUseWithManyMarksIsAtLeast99Percent(t *testing.T) {
+	for _, c := range []struct {
+		limit int64
+		// demand is how much is asked for, in hundredths of the limit.
+		demand int64
+	}{{5000, 95}, {5000, 100}, {5000, 130}, {20000, 100}, {20000, 1000}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			w := exact(t, fmt.Sprintf("%d/1s", c.limit)).Window(at)
+			gap := int64(time.Second) * 100 / (c.limit * c.demand)
+			random := seeded(1)
+			var granted, asked int64
+			end := at.Add(6 * time.Second)
+			for now := at; now < end; now = now.Add(time.Duration(random.Int64N(2*gap) + 1)) {
+				counts := now >= at.Add(time.Second)
+				if counts {
+					asked++
+				}
+				if w.Free(now) > 0 {
+					w.Take(now, 1)
+					w.Settle(now, 1, now)
+					if counts {
+						granted++
+					}
+				}
+			}
+			possible := min(asked, 5*c.limit)
+			use := float64(granted) / float64(possible)
+			t.Logf("use %.4f: %d of %d", use, granted, possible)
+			require.GreaterOrEqual(t, use, 0.99)
+		})
+	}
+}

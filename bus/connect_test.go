@@ -1,0 +1,180 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/require"
+
+	"ration/lease"
+)
+
+// nowhere is an address that refuses connections.
+func nowhere(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return l.Addr().String()
+}
+
+func TestFirstContactThatFailsSaysWhereAndWhatToDo(t *testing.T) {
+	addr := nowhere(t)
+	_, err := Connect("nats://ann:secret@"+addr, ConnectConfig{Wait: 60 * time.Millisecond})
+	require.ErrorIs(t, err, lease.ErrNoCoordinator)
+	require.ErrorContains(t, err, addr)
+	require.ErrorContains(t, err, "within 60ms")
+	require.ErrorContains(t, err, "start a coordinator")
+	require.NotContains(t, err.Error(), "secret")
+
+	for _, bad := range []string{"nats://", "nats://a b:4222", "://x", "nats://u:secret@host:port:port"} {
+		_, err := Connect(bad, ConnectConfig{Wait: time.Millisecond})
+		require.ErrorContains(t, err, "give one like nats://127.0.0.1:4222", bad)
+		require.NotErrorIs(t, err, lease.ErrNoCoordinator)
+		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+func TestFirstContactWaitsForAServerThatIsStarting(t *testing.T) {
+	addr := nowhere(t)
+	var e *Embedded
+	var started sync.WaitGroup
+	log := &log{}
+	started.Go(func() {
+		var err error
+		if e, err = Embed(addr); err != nil {
+			t.Error(err)
+		}
+	})
+	nc, err := Connect("nats://"+addr, ConnectConfig{Wait: 30 * time.Second, Log: log.logger()})
+	started.Wait()
+	require.NoError(t, err)
+	nc.Close()
+	e.Close()
+}
+
+func TestRetryGivesAConnectionThatGoesOnTrying(t *testing.T) {
+	addr := nowhere(t)
+	nc := dialed(t, "nats://"+addr, ConnectConfig{Wait: 20 * time.Millisecond, Retry: true})
+	c := NewClient(nc, ClientConfig{})
+	_, err := c.Acquire(bounded(t), request(1, "acme"))
+	require.ErrorIs(t, err, lease.ErrNoCoordinator)
+
+	// A coordinator that starts before its NATS server serves when it is there.
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan error)
+	go func() { done <- Serve(ctx, nc, ServeConfig{Lessor: granting(), Ready: func() { close(ready) }}) }()
+	e, err := Embed(addr)
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	<-ready
+	_, err = c.Acquire(bounded(t), request(2, "acme"))
+	require.NoError(t, err)
+	cancel()
+	require.NoError(t, <-done)
+}
+
+func TestFirstOfSeveralServersThatAnswersIsTaken(t *testing.T) {
+	e := embed(t)
+	nc := dialed(t, "nats://"+nowhere(t)+", "+e.URL(), ConnectConfig{Wait: time.Second})
+	require.Equal(t, e.URL(), nc.ConnectedUrl())
+}
+
+func TestCredentialsAreThoseNatsKnows(t *testing.T) {
+	user, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	public, err := user.PublicKey()
+	require.NoError(t, err)
+	seed, err := user.Seed()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "seed.nk")
+	require.NoError(t, os.WriteFile(file, seed, 0o600))
+
+	byUser := configured(t, `authorization { users = [ { user: ann, password: secret }, { nkey: `+public+` } ] }`)
+	byToken := configured(t, `authorization { token: s3cret }`)
+	for _, c := range []struct {
+		url string
+		cfg ConnectConfig
+		ok  bool
+	}{
+		{byUser, ConnectConfig{User: "ann", Password: "secret"}, true},
+		{byUser, ConnectConfig{NKey: file}, true},
+		{byToken, ConnectConfig{Token: "s3cret"}, true},
+		{byUser, ConnectConfig{User: "ann", Password: "guess"}, false},
+		{byUser, ConnectConfig{}, false},
+		{byToken, ConnectConfig{Token: "guess"}, false},
+	} {
+		c.cfg.Wait = 10 * time.Second
+		nc, err := Connect(c.url, c.cfg)
+		if c.ok {
+			require.NoError(t, err)
+			nc.Close()
+			continue
+		}
+		require.ErrorIs(t, err, ErrPermission)
+		require.ErrorContains(t, err, "refuses the credentials")
+		require.NotContains(t, err.Error(), "guess")
+	}
+	for _, cfg := range []ConnectConfig{{NKey: "missing.nk"}, {Creds: "missing.creds"}, {CA: "missing.pem"}, {Cert: "missing.pem", Key: "missing.key"}} {
+		cfg.Wait = time.Second
+		_, err := Connect(byUser, cfg)
+		require.ErrorContains(t, err, "missing.")
+	}
+}
+
+func TestWhatDoesNotGoTogetherIsReported(t *testing.T) {
+	require.NoError(t, ConnectConfig{}.Validate())
+	err := ConnectConfig{User: "a", Token: "t", Cert: "c", Wait: -1}.Validate()
+	require.ErrorContains(t, err, "user and token exclude each other")
+	require.ErrorContains(t, err, `tlscert "c" and tlskey ""`)
+	require.ErrorContains(t, err, "a wait of -1ns")
+	require.ErrorContains(t, ConnectConfig{Password: "p"}.Validate(), "password without a user")
+	_, err = Connect("", ConnectConfig{Password: "p"})
+	require.Error(t, err)
+}
+
+// TestOperatorsHearOfLostConnections: and of their return.
+func TestOperatorsHearOfLostConnections(t *testing.T) {
+	e, err := Embed("-1")
+	require.NoError(t, err)
+	u, err := url.Parse(e.URL())
+	require.NoError(t, err)
+	log := &log{}
+	nc := dialed(t, e.URL(), ConnectConfig{Log: log.logger()})
+	e.Close()
+	require.Eventually(t, func() bool { return log.holds("connection to NATS is lost") }, 30*time.Second, time.Millisecond)
+	e, err = Embed(u.Host)
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	require.Eventually(t, func() bool { return log.holds("connected to NATS again") }, 30*time.Second, time.Millisecond)
+	require.True(t, nc.IsConnected())
+}
+
+// log is a log to look at.
+type log struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *log) holds(s string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Contains(l.buf.Bytes(), []byte(s))
+}
+
+func (l *log) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

@@ -1,0 +1,37 @@
+// Command coordinator owns the true state of every window of a fleet's rate
+// limits, and leases tokens of them to workers over NATS.
+//
+//	coordinator [serve]      lead; it brings a NATS server with it unless --nats names one
+//	coordinator check FILE   say what a policy means, and what it costs
+//	coordinator status [KEY] show windows, holders and the line
+//	coordinator healthcheck  exit 0 if a coordinator on this machine is ready
+//	coordinator version
+//
+// # Serve
+//
+// Without flags it takes the policy from ./ration.yaml, or a built-in demo
+// policy if there is no such file, listens for NATS clients on 127.0.0.1:4222
+// and for HTTP on 127.0.0.1:8422 or the next free port. Its state is in memory:
+// a restart forgets what was spent.
+//
+// HTTP has /healthz (the process lives and takes turns), /readyz (it is
+// connected to NATS, leads, and answers; the body says what is missing) and
+// /metrics for Prometheus. No metric has a key in its labels.
+//
+// SIGTERM and SIGINT drain: it takes no more requests, answers what has arrived
+// and exits with 0. A second signal ends it at once, with 143 or 130.
+//
+// # Environment
+//
+// Every flag can be given as a variable, RATION_ and its name in capitals, such
+// as RATION_POLICY. The NATS ones can also be given as the nats command spells
+// them: NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD, NATS_TOKEN, NATS_NKEY,
+// NATS_CERT, NATS_KEY, NATS_CA. A flag is stronger than a variable.
+//
+// # Exit codes
+//
+//	0  done
+//	1  failed: a bad policy, a port in use, not ready
+//	2  misused: a flag or argument makes no sense
+//	5  no coordinator, or no NATS server, answered within --connect-wait
+package main

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"ration/algo"
+	"ration/bus"
+	"ration/lease"
+)
+
+// document is the status as JSON: over NATS, and for status --json. Fields are
+// added over time and never renamed.
+type document struct {
+	V          int         `json:"v"`
+	Cell       string      `json:"cell"`
+	Leader     string      `json:"leader"`
+	Version    string      `json:"version"`
+	State      string      `json:"state"` // where it is kept: memory
+	Partitions []partition `json:"partitions"`
+	Leases     int         `json:"leases"`
+	Waiting    int         `json:"waiting"`
+	Held       amount      `json:"held"`
+	Keys       []keyState  `json:"keys"`
+	// More says how many further keys there are.
+	More int `json:"more"`
+}
+
+type partition struct {
+	N      int    `json:"n"`
+	Leader string `json:"leader"`
+	Epoch  uint64 `json:"epoch"`
+}
+
+type amount struct {
+	Tokens int64 `json:"tokens"`
+	Slots  int64 `json:"slots"`
+}
+
+// keyState is one limited key: Key, or Key64 in base64 if it is not UTF-8.
+type keyState struct {
+	Key     string        `json:"key,omitempty"`
+	Key64   []byte        `json:"key64,omitempty"`
+	Windows []windowState `json:"windows"`
+	Holders []holderState `json:"holders"`
+	Waiting int           `json:"waiting"`
+}
+
+// windowState is one rule: free + held + spent = limit. A rule without a limit
+// has neither limit nor free.
+type windowState struct {
+	Rule  string `json:"rule"`
+	Limit *int64 `json:"limit,omitempty"`
+	Free  *int64 `json:"free,omitempty"`
+	Held  int64  `json:"held"`
+	Spent int64  `json:"spent"`
+	// FullIn is in how many nanoseconds all is free if nobody takes.
+	FullIn int64 `json:"full_in"`
+}
+
+type holderState struct {
+	Holder string `json:"holder"`
+	amount
+}
+
+func newDocument(s lease.Status) *document {
+	d := &document{
+		V:       bus.Format,
+		Leases:  s.Leases,
+		Waiting: s.Waiting,
+		Held:    amount{s.Held.Tokens, s.Held.Slots},
+		Keys:    []keyState{},
+		More:    s.More,
+	}
+	for _, k := range s.Keys {
+		d.Keys = append(d.Keys, newKeyState(k))
+	}
+	return d
+}
+
+func newKeyState(k lease.KeyStatus) keyState {
+	ks := keyState{Waiting: k.Waiting, Windows: []windowState{}, Holders: []holderState{}}
+	if utf8.ValidString(string(k.Key)) {
+		ks.Key = string(k.Key)
+	} else {
+		ks.Key64 = []byte(k.Key)
+	}
+	for _, w := range k.Windows {
+		ws := windowState{Rule: w.Rule, Held: w.Held, Spent: w.Spent, FullIn: int64(w.Full)}
+		if w.Rule != algo.Unlimited.String() {
+			ws.Limit, ws.Free = &w.Limit, &w.Free
+		}
+		ks.Windows = append(ks.Windows, ws)
+	}
+	for _, h := range k.Holders {
+		ks.Holders = append(ks.Holders, holderState{h.Holder.String(), amount{h.Held.Tokens, h.Held.Slots}})
+	}
+	return ks
+}
+
+// name is the key's bytes.
+func (k *keyState) name() string {
+	if k.Key64 != nil {
+		return string(k.Key64)
+	}
+	return k.Key
+}
+
+// parseDocument reads what a coordinator answered.
+func parseDocument(body []byte) (*document, error) {
+	d := &document{}
+	if err := json.NewDecoder(strings.NewReader(string(body))).Decode(d); err != nil {
+		return nil, err
+	}
+	return d, nil
+}

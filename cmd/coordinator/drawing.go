@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ration/cmd/internal/cli"
+)
+
+const (
+	barWidth = 10
+	// maxHolders is how many holders of a key are named.
+	maxHolders = 8
+)
+
+// drawing lays a status out for a screen of so many columns.
+type drawing struct {
+	width  int
+	colour bool
+}
+
+func (d drawing) draw(doc *document, key string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n", d.fit(leadership(doc)))
+	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), doc.Held,
+		plural(doc.Waiting, "request")+verb(doc.Waiting, " waits", " wait"))))
+	if len(doc.Keys) == 0 {
+		if key != "" {
+			fmt.Fprintf(&b, "%s\n", d.fit("nothing is held, spent or waited for on "+cli.Printable(key, d.width)))
+		} else {
+			fmt.Fprintln(&b, "nothing is held, spent or waited for")
+		}
+		return b.Bytes()
+	}
+	columns := d.columns(doc)
+	fmt.Fprintf(&b, "\n%s\n", d.paint(dim, columns.header()))
+	for i := range doc.Keys {
+		d.drawKey(&b, &doc.Keys[i], columns)
+	}
+	if doc.More > 0 {
+		fmt.Fprintf(&b, "and %s; name one to see it\n", plural(doc.More, "further key"))
+	}
+	return b.Bytes()
+}
+
+func leadership(doc *document) string {
+	var epoch uint64
+	if len(doc.Partitions) > 0 {
+		epoch = doc.Partitions[0].Epoch
+	}
+	line := fmt.Sprintf("%s leads cell %s, epoch %d", doc.Leader, doc.Cell, epoch)
+	if doc.State == "memory" {
+		line += ", state in memory"
+	}
+	return line
+}
+
+func (d drawing) drawKey(b *bytes.Buffer, k *keyState, columns columns) {
+	waiting := ""
+	if k.Waiting > 0 {
+		waiting = fmt.Sprintf("  %d waiting", k.Waiting)
+	}
+	fmt.Fprintf(b, "%s%s\n", d.paint(bold, cli.Printable(k.name(), d.width-len(waiting))), waiting)
+	for i := range k.Windows {
+		w := &k.Windows[i]
+		cells := row(w)
+		bar := ""
+		if columns.bar {
+			bar = "  " + d.bar(w)
+		}
+		fmt.Fprintf(b, "%s%s%s\n", columns.left(cells), bar, columns.right(cells))
+	}
+	for _, line := range d.holders(k.Holders) {
+		fmt.Fprintln(b, line)
+	}
+}
+
+// bar shows where a window's tokens are: spent, held, free. What is there at
+// all gets at least one mark.
+func (d drawing) bar(w *windowState) string {
+	if w.Limit == nil || *w.Limit <= 0 {
+		return strings.Repeat(" ", barWidth)
+	}
+	share := func(n int64) int {
+		if n <= 0 {
+			return 0
+		}
+		return min(barWidth, max(1, int(float64(n)/float64(*w.Limit)*barWidth+0.5)))
+	}
+	spent := share(w.Spent)
+	held := min(share(w.Held), barWidth-spent)
+	if held == 0 && w.Held > 0 {
+		spent, held = spent-1, 1
+	}
+	return d.paint(red, strings.Repeat("█", spent)) + d.paint(yellow, strings.Repeat("▒", held)) +
+		d.paint(green, strings.Repeat("·", barWidth-spent-held))
+}
+
+func (d drawing) holders(all []holderState) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	var items []string
+	for i, h := range all {
+		if i == maxHolders {
+			items = append(items, fmt.Sprintf("and %d more", len(all)-i))
+			break
+		}
+		items = append(items, fmt.Sprintf("%s %v", cli.Printable(h.Holder, 40), h.amount))
+	}
+	var lines []string
+	line := "  held by "
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += ","
+		}
+		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(item) > d.width {
+			lines = append(lines, line)
+			line = "         "
+		}
+		if i > 0 {
+			line += " "
+		}
+		line += item
+	}
+	return append(lines, line)
+}
+
+// fit cuts a line to the screen.
+func (d drawing) fit(line string) string { return cli.Printable(line, d.width) }
+
+// Codes of colour and weight.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+func (d drawing) paint(code, text string) string {
+	if !d.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// columns is how wide the columns of windows are.
+type columns struct {
+	rule, free, held, spent, limit int
+	bar, full                      bool
+}
+
+// columns makes the columns as wide as their texts, and leaves out the bar and
+// the last one where the screen is too narrow.
+func (d drawing) columns(doc *document) columns {
+	c := columns{rule: len("KEY / RULE"), free: len("FREE"), held: len("HELD"), spent: len("SPENT"), limit: len("LIMIT"), bar: true, full: true}
+	full := len("FULL IN")
+	for i := range doc.Keys {
+		for j := range doc.Keys[i].Windows {
+			r := row(&doc.Keys[i].Windows[j])
+			c.rule = max(c.rule, 2+utf8.RuneCountInString(r.rule))
+			c.free = max(c.free, len(r.free))
+			c.held = max(c.held, len(r.held))
+			c.spent = max(c.spent, len(r.spent))
+			c.limit = max(c.limit, len(r.limit))
+			full = max(full, len(r.full))
+		}
+	}
+	numbers := c.free + c.held + c.spent + c.limit + 4*2
+	c.full = c.rule+numbers+2+full <= d.width
+	c.bar = c.rule+numbers+2+barWidth <= d.width && (!c.full || c.rule+numbers+2+full+2+barWidth <= d.width)
+	c.rule = max(len("KEY / RULE"), min(c.rule, d.width-numbers))
+	return c
+}
+
+// cells is the texts of one window.
+type cells struct{ rule, free, held, spent, limit, full string }
+
+func row(w *windowState) cells {
+	c := cells{rule: w.Rule, free: "-", limit: "-", held: strconv.FormatInt(w.Held, 10), spent: strconv.FormatInt(w.Spent, 10), full: "-"}
+	if w.Limit != nil && w.Free != nil {
+		c.free, c.limit = strconv.FormatInt(*w.Free, 10), strconv.FormatInt(*w.Limit, 10)
+	}
+	if w.FullIn > 0 {
+		c.full = short(time.Duration(w.FullIn))
+	}
+	return c
+}
+
+func (c columns) header() string {
+	bar := ""
+	if c.bar {
+		bar = fmt.Sprintf("  %-*s", barWidth, "USE")
+	}
+	return c.left(cells{rule: "KEY / RULE"})[2:] + bar + c.right(cells{free: "FREE", held: "HELD", spent: "SPENT", limit: "LIMIT", full: "FULL IN"})
+}
+
+func (c columns) left(t cells) string {
+	rule := cli.Printable(t.rule, c.rule-2)
+	return "  " + rule + strings.Repeat(" ", max(0, c.rule-2-utf8.RuneCountInString(rule)))
+}
+
+func (c columns) right(t cells) string {
+	line := fmt.Sprintf("  %*s  %*s  %*s  %*s", c.free, t.free, c.held, t.held, c.spent, t.spent, c.limit, t.limit)
+	if c.full {
+		line += "  " + t.full
+	}
+	return line
+}
+
+// short gives a duration with about three digits.
+func short(d time.Duration) string {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(max(1, min(d/1000, time.Millisecond))).String()
+}
+
+func (a amount) String() string {
+	tokens := plural(a.Tokens, "token")
+	if a.Slots == 0 {
+		return tokens
+	}
+	if a.Tokens == 0 {
+		return plural(a.Slots, "slot")
+	}
+	return tokens + " and " + plural(a.Slots, "slot")
+}
+
+func plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

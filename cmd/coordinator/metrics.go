@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ration/cmd/internal/cli"
+	"ration/lease"
+)
+
+func metric(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("ration_"+name, help, labels, nil)
+}
+
+var (
+	metricBuild     = metric("build_info", "What this coordinator was built from; always 1.", "version", "goversion")
+	metricLeading   = metric("leading", "1 if this coordinator leads.")
+	metricEpoch     = metric("epoch", "Number of the leadership.")
+	metricConnected = metric("nats_connected", "1 if NATS is there.")
+	metricTurns     = metric("turns_total", "Turns recorded.")
+	metricRefused   = metric("requests_refused_total", "Requests refused, by the code of the reason.", "reason")
+	metricKeys      = metric("keys", "Limited keys in memory.")
+)
+
+// measured is the metrics that are one number of a status each.
+var measured = []struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(*lease.Status) int64
+}{
+	{metric("tokens_granted_total", "Tokens granted."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Granted }},
+	{metric("tokens_spent_total", "Tokens reported as spent."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Spent }},
+	{metric("tokens_returned_total", "Tokens that came back unspent."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Returned }},
+	{metric("tokens_expired_total", "Tokens counted as spent because nobody was heard of."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Expired }},
+	{metric("tokens_held", "Tokens that leases hold."), prometheus.GaugeValue, func(s *lease.Status) int64 { return s.Held.Tokens }},
+	{metric("slots_granted_total", "Slots granted."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.SlotsGranted }},
+	{metric("slots_freed_total", "Slots that came back with the upstream's answer."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.SlotsFreed }},
+	{metric("slots_cut_total", "Slots that came back without it."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.SlotsCut }},
+	{metric("slots_expired_total", "Slots whose holder was not heard of."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.SlotsExpired }},
+	{metric("slots_held", "Slots that leases hold."), prometheus.GaugeValue, func(s *lease.Status) int64 { return s.Held.Slots }},
+	{metric("leases_granted_total", "Leases granted."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Leases }},
+	{metric("leases", "Leases that live."), prometheus.GaugeValue, func(s *lease.Status) int64 { return int64(s.Leases) }},
+	{metric("requests_waiting", "Requests that stand in line."), prometheus.GaugeValue, func(s *lease.Status) int64 { return int64(s.Waiting) }},
+	{metric("requests_waited_total", "Requests that have stood in line."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Waited }},
+	{metric("recalls_total", "Recalls sent to holders."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Recalls }},
+}
+
+// collector reads a site's state at each scrape. Its labels come from the build
+// and from the codes of refusals, never from keys.
+type collector struct{ site *site }
+
+func metricsHandler(s *site) http.Handler {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// Describe gives what Collect may send.
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{metricBuild, metricLeading, metricEpoch, metricConnected, metricTurns, metricRefused, metricKeys} {
+		to <- d
+	}
+	for _, m := range measured {
+		to <- m.desc
+	}
+}
+
+// Collect asks the turn loop. Without a leader there is only what the process
+// itself knows.
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(metricBuild, 1, cli.Version(), runtime.Version())
+	gauge(metricConnected, number(c.site.connected()))
+	to <- prometheus.MustNewConstMetric(metricTurns, prometheus.CounterValue, float64(c.site.turns.Load()))
+	leader := c.site.leader.Load()
+	gauge(metricLeading, number(leader != nil))
+	if leader == nil {
+		return
+	}
+	gauge(metricEpoch, float64(leader.Epoch().Number))
+	status, err := c.site.status(context.Background(), "")
+	if err != nil {
+		return
+	}
+	gauge(metricKeys, float64(len(status.Keys)+status.More))
+	for _, m := range measured {
+		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.of(&status)))
+	}
+	for reason, n := range status.Stats.Refused {
+		to <- prometheus.MustNewConstMetric(metricRefused, prometheus.CounterValue, float64(n), reason)
+	}
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"ration/lease"
+)
+
+const (
+	// defaultPolicy is the policy file of who names none.
+	defaultPolicy = "ration.yaml"
+	// maxPolicy is one byte more than ParsePolicy takes, so that it sees that a
+	// file is too large.
+	maxPolicy = 1<<20 + 1
+)
+
+// choosePolicy gives the policy of a file, or of ./ration.yaml if file is empty
+// and that exists, or else the demo policy. origin says which for people.
+func choosePolicy(file string) (p *lease.Policy, origin string, err error) {
+	if file == "" {
+		p, err := readPolicy(defaultPolicy)
+		if errors.Is(err, fs.ErrNotExist) {
+			return lease.Demo(), "the built-in demo policy, since there is no ./" + defaultPolicy, nil
+		}
+		return p, defaultPolicy, err
+	}
+	p, err = readPolicy(file)
+	return p, file, err
+}
+
+// readPolicy reads the policy of a file.
+func readPolicy(file string) (*lease.Policy, error) {
+	text, err := readBounded(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("policy %s: there is no such file; check the path, or leave --policy out for ./%s or the demo policy: %w",
+			file, defaultPolicy, fs.ErrNotExist)
+	case errors.Is(err, syscall.EISDIR):
+		return nil, fmt.Errorf("policy %s: it is a folder; name the file in it", file)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("policy %s: reading it is not permitted; allow it, or run as who may", file)
+	case err != nil:
+		return nil, fmt.Errorf("policy %s: %w", file, err)
+	}
+	p, err := lease.ParsePolicy(file, text)
+	if err != nil {
+		return nil, fmt.Errorf("policy %s is refused:\n%w", file, err)
+	}
+	return p, nil
+}
+
+func readBounded(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxPolicy))
+}

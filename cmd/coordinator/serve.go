@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"ration/bus"
+	"ration/cmd/internal/cli"
+	"ration/coordinator"
+	"ration/lease"
+)
+
+const defaultListen = "127.0.0.1:4222"
+
+type serveCommand struct {
+	Policy string `help:"Policy file. Without it ./ration.yaml, or the built-in demo policy if there is none." placeholder:"FILE"`
+	Nats   string `help:"NATS system to join, instead of bringing a server along." env:"NATS_URL" placeholder:"URL"`
+	Listen string `help:"Where the NATS server that comes along listens. Without it 127.0.0.1:4222." placeholder:"ADDR"`
+	HTTP   string `name:"http" help:"Where /healthz, /readyz and /metrics are. Without it 127.0.0.1:8422 or the next free port." placeholder:"ADDR"`
+	Name   string `help:"What people call this coordinator. Without it the machine's name." placeholder:"NAME"`
+	cli.Connection
+	cli.Logging
+}
+
+// Help is the part of the help below the flags' summary.
+func (*serveCommand) Help() string {
+	return `Leads under a policy and grants leases. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
+
+Example:
+
+  coordinator serve --policy ration.yaml --nats nats://nats:4222
+
+` + cli.Codes
+}
+
+func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Streams) error {
+	voice := c.Voice(name, s)
+	if err := c.settle(in); err != nil {
+		return err
+	}
+	config, err := c.Config("coordinator "+c.Name, voice.Log)
+	if err != nil {
+		return err
+	}
+	policy, origin, err := choosePolicy(c.Policy)
+	if err != nil {
+		return err
+	}
+	soft, hard, release := cli.Catch(ctx)
+	defer release()
+	cli.DieOn(hard)
+
+	link, err := c.connect(config)
+	if err != nil {
+		return err
+	}
+	defer link.close()
+	site := &site{name: c.Name, cell: c.Cell, connected: link.connected}
+	stopNoting := context.AfterFunc(soft, func() { site.stopping.Store(true) })
+	defer stopNoting()
+	web, err := listenHTTP(c.HTTP, site)
+	if err != nil {
+		return err
+	}
+	defer web.close()
+	web.start(voice)
+
+	settings := coordinator.DefaultConfig(policy)
+	settings.Mirror = counted{settings.Mirror, &site.turns}
+	settings.Log = voice.Log
+	coord, err := coordinator.New(settings)
+	if err != nil {
+		return err
+	}
+	err = coord.Run(soft, func(ctx context.Context, l *coordinator.Leader) error {
+		defer site.lead(l)()
+		return link.serve(ctx, bus.ServeConfig{
+			Lessor:  l,
+			Cell:    c.Cell,
+			Name:    c.Name,
+			Version: cli.Version(),
+			Status:  site.document,
+			Recalls: l.AllRecalls,
+			Log:     voice.Log,
+			Ready: func() {
+				site.serving.Store(true)
+				voice.Say("%s leads cell %s under %s (%s); NATS at %s, HTTP at http://%s; state is in memory, so a restart forgets what was spent",
+					c.Name, c.Cell, origin, limits(policy), link.where, web.addr)
+			},
+		})
+	})
+	if err == nil {
+		voice.Say("%v: drained and stopped", context.Cause(soft))
+	}
+	return err
+}
+
+// settle fills in what is not given.
+func (c *serveCommand) settle(in *cli.Invocation) error {
+	if c.Nats != "" && c.Listen != "" {
+		switch natsAround, listenAround := in.FromEnvironment("nats"), in.FromEnvironment("listen"); {
+		case natsAround && !listenAround: // a flag is stronger than a variable
+			c.Nats = ""
+		case listenAround && !natsAround:
+			c.Listen = ""
+		default:
+			return cli.Misuse("--nats %s joins a NATS system and --listen %s brings one along; give one of them", c.Nats, c.Listen)
+		}
+	}
+	if c.Listen == "" {
+		c.Listen = defaultListen
+	}
+	if c.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("asking for the machine's name: %w; give --name", err)
+		}
+		c.Name = host
+	}
+	return nil
+}
+
+// link is the way to NATS: to a server elsewhere, or to one in this process.
+type link struct {
+	where     string
+	connected func() bool
+	serve     func(context.Context, bus.ServeConfig) error
+	close     func()
+}
+
+func (c *serveCommand) connect(config bus.ConnectConfig) (*link, error) {
+	if c.Nats != "" {
+		nc, err := bus.Connect(c.Nats, config)
+		if err != nil {
+			return nil, unreachable(err)
+		}
+		return &link{
+			where:     nc.ConnectedUrlRedacted(),
+			connected: nc.IsConnected,
+			serve: func(ctx context.Context, serve bus.ServeConfig) error {
+				return bus.Serve(ctx, nc, serve)
+			},
+			close: nc.Close,
+		}, nil
+	}
+	server, err := bus.Embed(c.Listen)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := server.Connect(bus.ConnectConfig{Name: config.Name, Wait: config.Wait, Log: config.Log})
+	if err != nil {
+		server.Close()
+		return nil, err
+	}
+	return &link{
+		where:     server.URL(),
+		connected: nc.IsConnected,
+		serve: func(ctx context.Context, serve bus.ServeConfig) error {
+			return bus.Serve(ctx, nc, serve)
+		},
+		close: func() {
+			nc.Close()
+			server.Close()
+		},
+	}, nil
+}
+
+// unreachable words the failure of first contact for who starts a coordinator.
+func unreachable(err error) error {
+	if !errors.Is(err, lease.ErrNoCoordinator) {
+		return err
+	}
+	_, text, _ := strings.Cut(err.Error(), lease.ErrNoCoordinator.Error()+": ")
+	text, _, _ = strings.Cut(text, ";")
+	return &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("%s; start one there, name another with --nats, or leave --nats out to bring one along", text)}
+}
+
+func limits(p *lease.Policy) string {
+	if len(p.Limits) == 1 {
+		return "1 limit"
+	}
+	return fmt.Sprintf("%d limits", len(p.Limits))
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ration/bus"
+	"ration/cmd/internal/cli"
+	"ration/lease"
+)
+
+type statusCommand struct {
+	Key  string `arg:"" optional:"" help:"Key to show, with its prefixes and what lies below it. Without it all keys."`
+	JSON bool   `name:"json" help:"Print JSON."`
+	cli.Server
+	cli.Connection
+	cli.Logging
+}
+
+// Help is the part of the help below the flags' summary.
+func (*statusCommand) Help() string {
+	return `Shows each window (free + held + spent = limit), who holds what, how many wait, and who leads. NO_COLOR turns colour off.
+
+Example:
+
+  coordinator status acme/search
+
+` + cli.Codes
+}
+
+func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams) error {
+	if c.Key != "" {
+		if _, err := lease.ParseKey(c.Key); err != nil {
+			return err
+		}
+	}
+	config, err := c.Config("coordinator status", c.Voice(name, s).Log)
+	if err != nil {
+		return err
+	}
+	config.Log = nil // one question; its failure is the command's
+	nc, err := bus.Connect(c.Nats, config)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(ctx, c.ConnectWait+500*time.Millisecond)
+	defer cancel()
+	body, err := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell}).Status(ctx, lease.Key(c.Key))
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: the one at %s did not tell its status in time; give it more with --connect-wait",
+			lease.ErrNoCoordinator, nc.ConnectedUrlRedacted())
+	case errors.Is(err, lease.ErrNoCoordinator):
+		return fmt.Errorf("%w: NATS at %s has none in cell %s; start one, or name another cell with --cell",
+			lease.ErrNoCoordinator, nc.ConnectedUrlRedacted(), c.Cell)
+	case err != nil:
+		return err
+	}
+	if c.JSON {
+		_, err := fmt.Fprintf(s.Out, "%s\n", body)
+		return err
+	}
+	d, err := parseDocument(body)
+	if err != nil {
+		return fmt.Errorf("reading the status: %w", err)
+	}
+	_, err = s.Out.Write(drawing{width: cli.Width(s.Out), colour: cli.Coloured(s.Out, s)}.draw(d, c.Key))
+	return err
+}

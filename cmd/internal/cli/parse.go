@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Invocation is a command line that has been understood.
+type Invocation struct {
+	*kong.Context
+	environment *environment
+}
+
+// FromEnvironment says that a flag, named without dashes, has its value from
+// the environment.
+func (i *Invocation) FromEnvironment(flag string) bool {
+	_, ok := i.environment.used[flag]
+	return ok
+}
+
+// exited is what kong's help panics with, since kong goes on parsing otherwise.
+type exited int
+
+// Parse reads args into grammar, a pointer to a struct as kong reads it. The
+// precedence is flag, environment, default. It gives no invocation and no error
+// if help was asked for and printed. An error is one of misuse.
+func Parse(grammar any, name, description string, args []string, s Streams) (in *Invocation, err error) {
+	e := &environment{s, map[*kong.Value][]string{}, map[string]string{}}
+	parser, err := kong.New(grammar,
+		kong.Name(name),
+		kong.Description(description),
+		kong.Writers(s.Out, s.Err),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, FlagsLast: true, NoExpandSubcommands: true}),
+		kong.PostBuild(e.build),
+		kong.ValueFormatter(e.help),
+		kong.Resolvers(kong.ResolverFunc(e.resolve)),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+	)
+	if err != nil {
+		panic(fmt.Sprintf("cli: the flags of %s: %v", name, err))
+	}
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			if _, ok := thrown.(exited); !ok {
+				panic(thrown)
+			}
+			in, err = nil, nil
+		}
+	}()
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return nil, Misuse("%w; see %s --help", e.blame(err), command(name, args))
+	}
+	return &Invocation{ctx, e}, nil
+}
+
+// command is the name with the subcommand that args begin with.
+func command(name string, args []string) string {
+	if len(args) > 0 && args[0] != "" && strings.Trim(args[0], "abcdefghijklmnopqrstuvwxyz") == "" {
+		return name + " " + args[0]
+	}
+	return name
+}
+
+// Finish tells s about err, unless that has been done, and gives the exit code.
+func Finish(name string, err error, s Streams) int {
+	if err != nil && !explained(err) {
+		fmt.Fprintf(s.Err, "%s: %s\n", name, plain(err))
+	}
+	return Code(err)
+}
+
+// plain is the text of an error for people: without the names of packages that
+// errors begin with.
+func plain(err error) string {
+	text := err.Error()
+	for _, prefix := range []string{"ration: ", "bus: ", "coordinator: ", "worker: ", "lease: ", "algo: "} {
+		text = strings.ReplaceAll(text, prefix, "")
+	}
+	return text
+}

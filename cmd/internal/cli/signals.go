@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Signal is the cause of a context that a signal ended.
+type Signal struct{ Number syscall.Signal }
+
+func (s *Signal) Error() string {
+	switch s.Number {
+	case syscall.SIGINT:
+		return "interrupted"
+	case syscall.SIGTERM:
+		return "asked to end"
+	}
+	return fmt.Sprintf("signal %d", int(s.Number))
+}
+
+// Code is the exit code of a process that the signal ends: 130 for SIGINT, 143
+// for SIGTERM.
+func (s *Signal) Code() int { return 128 + int(s.Number) }
+
+// Catch gives two contexts: soft ends with the first SIGINT or SIGTERM, hard
+// with the second, both with a *Signal as their cause. Calling release lets
+// signals act again as they do by default, and ends both.
+func Catch(ctx context.Context) (soft, hard context.Context, release func()) {
+	hard, endHard := context.WithCancelCause(ctx)
+	soft, endSoft := context.WithCancelCause(hard)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, end := range []context.CancelCauseFunc{endSoft, endHard} {
+			select {
+			case got := <-signals:
+				end(&Signal{got.(syscall.Signal)})
+			case <-done:
+				return
+			}
+		}
+	}()
+	return soft, hard, func() {
+		signal.Stop(signals)
+		close(done)
+		<-ended
+		endHard(nil)
+		endSoft(nil)
+	}
+}
+
+// DieOn ends the process, with the signal's exit code, if hard ends by a
+// signal. It is for commands that have nothing to save by then.
+func DieOn(hard context.Context) {
+	context.AfterFunc(hard, func() {
+		var s *Signal
+		if errors.As(context.Cause(hard), &s) {
+			os.Exit(s.Code())
+		}
+	})
+}

@@ -1,0 +1,69 @@
+// Command worker makes calls at the pace that a fleet's rate limits allow. It
+// leases tokens from a coordinator, spends them here, and gives back what it
+// does not use.
+//
+//	worker exec --key K [-j N] -- CMD {}   run a command for each line of input
+//	worker load --key K [--get URL]        make demand, for trying things out
+//	worker version
+//
+// # Exec
+//
+// Exec is xargs for a fleet: it reads lines from stdin and runs CMD once for
+// each, with {} replaced by the line in every argument, or with the line as the
+// last argument if there is no {}. An empty line is a line. It waits for a token
+// before each run, and for a slot if the contract has a concurrency rule, which
+// comes back when the command exits. Workers on other machines that are given
+// other parts of a list share the limit.
+//
+//	worker exec --key openai/chat -j 4 --log run.jsonl -- ./ask.sh {} < questions
+//
+// A command that fails is counted and the run goes on; the exit code is then 1
+// at the end. A command that cannot be started costs no token. Output is passed
+// on in whole lines. With --wait an item that got no turn in time is not run and
+// counted. A refusal that no waiting changes ends the run.
+//
+// Commands run in process groups of their own, with an empty stdin. They are
+// killed when the worker dies, even by kill -9 (Linux), and when the lease of
+// their slot is lost, since somebody else may have it by then.
+//
+// The first SIGTERM or SIGINT takes no new lines and waits for what runs; the
+// second kills it. What was read and not run is named, and where the input was
+// left. After SIGTERM the exit code is 0 if all that was started succeeded;
+// after SIGINT it is 130.
+//
+// # Load
+//
+// Load calls as often as it may: -j callers, each waiting for its turn, with
+// --get also calling a URL. --rate paces the demand. Without --for and --count
+// it goes on until it is interrupted.
+//
+//	worker load --key demo --get http://127.0.0.1:8080/ --for 10s
+//
+// One token is one attempt on the wire: load uses each connection once and
+// follows no redirect, since an HTTP client that resends spends again. Stdout
+// has a line for each status and how often it came.
+//
+// # Log
+//
+// With --log both append a line of JSON for each call that was sent, in one
+// write, so that several may share a file: item and exit (exec only), key, cost,
+// sent and done. Sent is the very instant at which the spend is dated, in
+// nanoseconds since 1970, by a clock that does not step while the process runs.
+//
+// # Environment
+//
+// Every flag can be given as a variable, RATION_ and its name in capitals, such
+// as RATION_KEY. The NATS ones can also be given as the nats command spells
+// them: NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD, NATS_TOKEN, NATS_NKEY,
+// NATS_CERT, NATS_KEY, NATS_CA. A flag is stronger than a variable.
+//
+// # Exit codes
+//
+//	0    done
+//	1    failed: a command or a call failed
+//	2    misused: a flag or argument makes no sense
+//	3    refused: the policy never grants this
+//	4    nothing failed but some waits were over
+//	5    no coordinator answered within --connect-wait; later on it waits for one
+//	130  interrupted
+package main

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"unicode/utf8"
+)
+
+// entry is one line of a log: a call that was sent.
+type entry struct {
+	Item   *string `json:"item,omitempty"`
+	Item64 []byte  `json:"item64,omitempty"` // instead of Item where that is not UTF-8
+	Key    string  `json:"key,omitempty"`
+	Key64  []byte  `json:"key64,omitempty"` // instead of Key where that is not UTF-8
+	Cost   int64   `json:"cost"`
+	Exit   *int    `json:"exit,omitempty"`
+	// Sent is when the spend is dated and Done when the call had ended, in
+	// nanoseconds since 1970.
+	Sent int64 `json:"sent"`
+	Done int64 `json:"done"`
+}
+
+// journal is the log of a run. The nil journal writes nothing. It is safe for
+// concurrent use, also by several processes on one file.
+type journal struct {
+	file *os.File
+}
+
+// openJournal opens a log to append to; the empty path gives the nil journal.
+func openJournal(path string) (*journal, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("log: %w; name a file that can be written with --log", err)
+	}
+	return &journal{f}, nil
+}
+
+// write appends one line in one write, so that lines of several processes do
+// not mix.
+func (j *journal) write(e entry) error {
+	if j == nil {
+		return nil
+	}
+	if !utf8.ValidString(e.Key) {
+		e.Key64, e.Key = []byte(e.Key), ""
+	}
+	if e.Item != nil && !utf8.ValidString(*e.Item) {
+		e.Item64, e.Item = []byte(*e.Item), nil
+	}
+	line, err := json.Marshal(e)
+	if err == nil {
+		_, err = j.file.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	return nil
+}
+
+func (j *journal) close() error {
+	if j == nil {
+		return nil
+	}
+	return j.file.Close()
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ration"
+	"ration/cmd/internal/cli"
+)
+
+type loadCommand struct {
+	demand
+	Jobs  int           `short:"j" help:"How many callers there are." default:"4" placeholder:"N"`
+	Get   string        `help:"URL to get with each call." placeholder:"URL"`
+	Rate  float64       `help:"Demand in calls a second. Without it each caller calls again at once." placeholder:"R"`
+	For   time.Duration `help:"How long to go on." placeholder:"D" xor:"end"`
+	Count int64         `help:"How many calls to make in all." placeholder:"N" xor:"end"`
+}
+
+// Help is the part of the help below the flags' summary.
+func (*loadCommand) Help() string {
+	return `Calls as often as the limit allows, until --for or --count is reached or it is interrupted. One token is one attempt: connections are used once, and no redirect is followed. Stdout says how often each status came; 429 means that the upstream saw its limit broken.
+
+Example:
+
+  worker load --key demo --get http://127.0.0.1:8080/ --for 10s
+
+` + cli.Codes
+}
+
+func (c *loadCommand) run(ctx context.Context, s cli.Streams) error {
+	switch {
+	case c.Jobs < 1:
+		return cli.Misuse("-j %d is below 1", c.Jobs)
+	case c.Rate < 0:
+		return cli.Misuse("--rate %v is below 0", c.Rate)
+	case c.For < 0:
+		return cli.Misuse("--for %v is below 0", c.For)
+	case c.Count < 0:
+		return cli.Misuse("--count %d is below 0", c.Count)
+	}
+	var get *getter
+	if c.Get != "" {
+		var err error
+		if get, err = newGetter(c.Get); err != nil {
+			return err
+		}
+	}
+	return c.session(ctx, s, "load", "call", func(v *shift) error {
+		r := &loading{shift: v, pace: newPace(c.Rate), get: get, statuses: map[int]int{}}
+		r.left.Store(c.Count)
+		r.bounded = c.Count > 0
+		r.endless = c.Count == 0 && c.For == 0
+		r.do(c.Jobs, c.For)
+		return r.report(s)
+	})
+}
+
+// loading is one run of load.
+type loading struct {
+	*shift
+	pace    *pace
+	get     *getter
+	bounded bool
+	left    atomic.Int64 // calls not begun yet, if bounded
+
+	mu       sync.Mutex
+	statuses map[int]int
+}
+
+// errOver is the cause of the end that was asked for.
+var errOver = errors.New("the time is over")
+
+func (r *loading) do(jobs int, lasting time.Duration) {
+	taking, stop := context.WithCancelCause(r.soft)
+	defer stop(nil)
+	if lasting > 0 {
+		defer time.AfterFunc(lasting, func() { stop(errOver) }).Stop()
+	}
+	var callers sync.WaitGroup
+	for range jobs {
+		callers.Go(func() {
+			for taking.Err() == nil && r.begin() && r.pace.wait(taking) {
+				r.one(taking, stop)
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// begin says whether another call may be made.
+func (r *loading) begin() bool { return !r.bounded || r.left.Add(-1) >= 0 }
+
+// one makes one call, when it is its turn.
+func (r *loading) one(taking context.Context, stop context.CancelCauseFunc) {
+	r.tally.note(func(t *tallied) { t.waiting++ })
+	h, err := turn(taking, r.hard, r.limiter, r.cost, r.wait)
+	r.tally.note(func(t *tallied) { t.waiting-- })
+	switch {
+	case err == nil:
+		if err := r.call(h); err != nil {
+			stop(err)
+		}
+	case taking.Err() != nil:
+		if !r.endless && !errors.Is(context.Cause(taking), errOver) {
+			r.tally.note(func(t *tallied) { t.unsent++ })
+		}
+	case late(err):
+		r.tally.note(func(t *tallied) { t.late++ })
+	case cli.Never(err):
+		r.tally.note(func(t *tallied) { t.refusal = err })
+		stop(err)
+	default:
+		r.tally.note(func(t *tallied) { t.failed++; t.fault = err })
+	}
+}
+
+// call makes the call that h allows, and gives an error if the run cannot go on.
+func (r *loading) call(h *ration.Handle) error {
+	began := time.Now()
+	r.tally.note(func(t *tallied) { t.running++ })
+	failure := r.fetch(h)
+	done := sentAt(h) + int64(time.Since(began))
+	var broken error
+	switch {
+	case failure == nil:
+		h.Finish()
+	case errors.Is(failure, errNeverSent):
+		h.Cancel()
+	default:
+		h.Abandon()
+	}
+	if !errors.Is(failure, errNeverSent) {
+		broken = r.journal.write(entry{Key: r.key, Cost: r.cost, Sent: sentAt(h), Done: done})
+	}
+	r.tally.note(func(t *tallied) {
+		t.running--
+		t.waited += h.Waited()
+		if failure == nil {
+			t.done++
+		} else {
+			t.failed++
+			t.fault = failure
+		}
+		if broken != nil && t.broken == nil {
+			t.broken = broken
+		}
+	})
+	return broken
+}
+
+func (r *loading) fetch(h *ration.Handle) error {
+	if r.get == nil {
+		return nil
+	}
+	status, err := r.get.do(h.Context(), r.hard)
+	if err == nil {
+		r.mu.Lock()
+		r.statuses[status]++
+		r.mu.Unlock()
+	}
+	return err
+}
+
+// report writes how often each status came.
+func (r *loading) report(s cli.Streams) error {
+	for _, status := range slices.Sorted(maps.Keys(r.statuses)) {
+		if _, err := fmt.Fprintf(s.Out, "%d\t%d\n", status, r.statuses[status]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

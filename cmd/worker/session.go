@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"ration"
+	"ration/cmd/internal/cli"
+	"ration/lease"
+)
+
+// closeWait is how long giving back what is left may take at the end.
+const closeWait = 2 * time.Second
+
+// demand is the flags of everything that asks for tokens.
+type demand struct {
+	Key  string        `required:"" help:"Key to take tokens of, such as acme/search." placeholder:"K"`
+	Cost int64         `help:"Tokens that one call costs." default:"1" placeholder:"N"`
+	Wait time.Duration `help:"How long one call may wait for its turn; 0 is for ever." default:"0s" placeholder:"D"`
+	Log  string        `help:"File to append a line of JSON to for each call." placeholder:"FILE"`
+	Name string        `help:"What people call this worker. Without it the machine's name and the process's number." placeholder:"NAME"`
+	cli.Server
+	cli.Connection
+	cli.Logging
+}
+
+func (d *demand) validate() error {
+	switch _, err := lease.ParseKey(d.Key); {
+	case err != nil:
+		return cli.Misuse("--key: %w", err)
+	case d.Cost < 1:
+		return cli.Misuse("--cost %d is below 1", d.Cost)
+	case d.Wait < 0:
+		return cli.Misuse("--wait %v is below 0; 0 is for ever", d.Wait)
+	}
+	return nil
+}
+
+// shift is what one run works with.
+type shift struct {
+	key     string
+	cost    int64
+	wait    time.Duration
+	limiter *ration.Limiter
+	journal *journal
+	tally   *tally
+	voice   *cli.Voice
+	screen  *cli.Screen
+	// soft ends when no new calls are to be made, hard when those under way are
+	// to stop.
+	soft, hard context.Context
+	// endless says that an interruption is how the run is meant to end.
+	endless bool
+}
+
+// session connects, does the work, gives everything back, and says in one
+// sentence what became of it. verb names the command, noun what a call is.
+func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, work func(*shift) error) error {
+	if err := d.validate(); err != nil {
+		return err
+	}
+	screen := cli.NewScreen(s)
+	s.Err = screen.Through(s.Err)
+	voice := d.Voice(verb, s)
+	journal, err := openJournal(d.Log)
+	if err != nil {
+		return err
+	}
+	soft, hard, release := cli.Catch(ctx)
+	defer release()
+	client, err := d.connect(soft, voice)
+	if err != nil {
+		return errors.Join(err, journal.close())
+	}
+	limiter, err := client.Limiter(d.Key)
+	if err != nil {
+		return errors.Join(err, journal.close(), client.Close(soft))
+	}
+	v := &shift{
+		key: d.Key, cost: d.Cost, wait: d.Wait, limiter: limiter, journal: journal,
+		tally: newTally(), voice: voice, screen: screen, soft: soft, hard: hard,
+	}
+	hide := watchProgress(screen, v.tally.progress)
+	err = work(v)
+	hide()
+	d.giveBack(client, v)
+	if bad := journal.close(); err == nil && bad != nil {
+		err = fmt.Errorf("log: %w", bad)
+	}
+	if fault := v.tally.fault; fault != nil {
+		voice.Complain(fmt.Errorf("the last failure: %w", fault))
+	}
+	voice.Say("%s", v.tally.summary(noun, d.Key))
+	if err != nil {
+		return err
+	}
+	return v.end()
+}
+
+// giveBack returns all leases.
+func (d *demand) giveBack(client *ration.Client, v *shift) {
+	ctx, cancel := context.WithTimeout(v.hard, closeWait)
+	defer cancel()
+	if err := client.Close(ctx); err != nil {
+		v.voice.Complain(err)
+	}
+}
+
+// end is the error that the run ends with.
+func (v *shift) end() error {
+	verdict := v.tally.verdict()
+	var s *cli.Signal
+	switch {
+	case errors.As(context.Cause(v.hard), &s):
+		return &cli.Exit{Code: s.Code()}
+	case v.endless || !errors.As(context.Cause(v.soft), &s):
+		return verdict
+	case s.Number == syscall.SIGINT:
+		return &cli.Exit{Code: s.Code()}
+	}
+	return verdict
+}

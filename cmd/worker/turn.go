@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ration"
+)
+
+// errLate is the cause of a wait that was over.
+var errLate = errors.New("the wait for a turn was over")
+
+// turn waits for the right to make one call: until soft ends, or for at most
+// wait if that is above 0. The handle it gives outlives both; its context ends
+// with hard, or when its lease is lost.
+func turn(soft, hard context.Context, limiter *ration.Limiter, cost int64, wait time.Duration) (*ration.Handle, error) {
+	asking, stop := context.WithCancelCause(hard)
+	stopSoft := context.AfterFunc(soft, func() { stop(context.Cause(soft)) })
+	var asked context.Context = asking
+	stopLate := func() bool { return true }
+	if wait > 0 {
+		asked = until{asking, time.Now().Add(wait)}
+		stopLate = time.AfterFunc(wait, func() { stop(errLate) }).Stop
+	}
+	h, err := limiter.Acquire(asked, cost)
+	// Whoever stopped the wait before it was over, here or there, decides.
+	soon := stopSoft() && stopLate()
+	switch {
+	case err == nil && soon:
+		context.AfterFunc(h.Context(), func() { stop(nil) }) // nothing is left behind
+		return h, nil
+	case err == nil:
+		h.Cancel()
+		err = context.Cause(asking)
+	}
+	defer stop(nil)
+	if cause := context.Cause(asking); cause != nil && errors.Is(err, context.Canceled) {
+		return nil, cause
+	}
+	return nil, err
+}
+
+// until is a context that tells when it will end, so that a wait that is known
+// to be too long need not begin. The call that follows is not bound by it.
+type until struct {
+	context.Context
+	at time.Time
+}
+
+func (u until) Deadline() (time.Time, bool) { return u.at, true }
+
+// late says that err means the wait was over, or known to be too long.
+func late(err error) bool {
+	return errors.Is(err, errLate) || errors.Is(err, context.DeadlineExceeded) || timedOut(err)
+}

@@ -1,0 +1,210 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ration/lease"
+)
+
+// lane is a pool, its lock, and what carries its messages and wakes its callers.
+// Messages are sent and callers woken after the lock is let go.
+type lane struct {
+	worker *Worker
+	key    lease.Key
+	tenant *tenant
+	alarm  *alarm
+	active atomic.Bool // among the tenant's lanes
+
+	mu   sync.Mutex
+	pool *Pool // under mu, but for its live and dry
+	life *life // the incarnation that the pool's leases belong to
+	used time.Duration
+}
+
+var keySeed = maphash.MakeSeed()
+
+func newLane(w *Worker, key lease.Key) *lane {
+	l := &lane{worker: w, key: key, tenant: w.tenant(key.Tenant()), life: w.life.Load()}
+	rnd := rand.New(rand.NewPCG(w.cfg.Seed, maphash.String(keySeed, string(key))))
+	l.pool = NewPool([]lease.Key{key}, w.cfg.Pool, func() lease.ID { return l.life.id() }, rnd)
+	l.alarm = newAlarm(w.scope, w.clock, w.late, func() { l.do(l.pool.Tick) })
+	return l
+}
+
+// do calls f under the lock, at an instant read after what Allow had spent was
+// looked at, and then does what came of it.
+func (l *lane) do(f func(now time.Duration)) {
+	l.mu.Lock()
+	life := l.worker.checkLife()
+	l.pool.Look()
+	now := l.worker.clock.now()
+	if l.life != life {
+		l.life = life
+		l.pool.Restart(now)
+	}
+	if l.worker.closed.Load() {
+		l.pool.Close(now)
+	}
+	l.used = now
+	f(now)
+	lost := l.wake()
+	requests := l.pool.Requests(now)
+	next, due, holds := l.pool.Next(), l.pool.Due(), l.pool.Holds()
+	l.mu.Unlock()
+
+	for _, h := range lost {
+		h.end(h.call.err)
+	}
+	for _, r := range requests {
+		l.worker.scope.spawn(func() { l.send(r) })
+	}
+	if !l.active.Load() {
+		l.tenant.add(l)
+	}
+	l.alarm.set(next)
+	if holds {
+		l.tenant.wants(l, due)
+	}
+}
+
+// wake wakes the callers that were decided, and gives the handles that lost their
+// slots. It is called under the lock; no channel it sends to can block.
+func (l *lane) wake() (lost []*Handle) {
+	for _, c := range l.pool.Served() {
+		h := c.Owner.(*Handle)
+		if c.state == Lost {
+			lost = append(lost, h)
+			continue
+		}
+		select {
+		case h.ready <- struct{}{}:
+		default: // it has been told already
+		}
+	}
+	return lost
+}
+
+// send sends one copy of a request and waits for its answer.
+func (l *lane) send(r lease.Request) {
+	ctx, cancel := context.WithTimeout(l.worker.scope.ctx, l.worker.cfg.Pool.AskAgain)
+	answer, err := l.worker.lessor.Acquire(ctx, r)
+	cancel()
+	l.do(func(now time.Duration) {
+		if err != nil {
+			l.pool.Failed(now, r.Sent, r.ID, err)
+			return
+		}
+		l.pool.Answered(now, r.Sent, answer)
+	})
+}
+
+// spend spends a call that was taken, reading the clock after each take.
+func (l *lane) spend(c *Call) {
+	for c.state == Taken && !l.pool.Spend(l.worker.clock.now(), c) {
+	}
+}
+
+// acquire waits until a call is spent, or fails, or ctx ends: then nothing stays
+// taken for it. With once it is finished in the same breath.
+func (l *lane) acquire(ctx context.Context, cost int64, slot, once bool) (*Handle, error) {
+	if cost < 1 {
+		return nil, fmt.Errorf("worker: a cost of %d; the least is 1", cost)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	h := &Handle{lane: l, parent: ctx}
+	var state State
+	kept := false
+	step := func(now time.Duration) {
+		l.spend(h.call)
+		state = h.call.state
+		if state != Running || ctx.Err() != nil {
+			return
+		}
+		if kept = true; once {
+			l.pool.Finish(now, h.call)
+		}
+	}
+	deadline, bounded := ctx.Deadline()
+	l.do(func(now time.Duration) {
+		until := Forever
+		if bounded {
+			until = now + time.Until(deadline)
+		}
+		h.call = l.pool.Ask(now, cost, slot, until)
+		h.call.Owner = h
+		if step(now); state == Waiting {
+			h.ready = make(chan struct{}, 1)
+		}
+	})
+	for state == Waiting {
+		select {
+		case <-h.ready:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		l.do(step)
+	}
+	switch {
+	case kept:
+		return h, nil
+	case state == Failed:
+		return nil, l.explain(h.call.err)
+	default:
+		return nil, l.withdraw(h, ctx.Err())
+	}
+}
+
+// withdraw cancels a call whose caller has gone.
+func (l *lane) withdraw(h *Handle, err error) error {
+	var trouble error
+	l.do(func(now time.Duration) {
+		l.pool.Cancel(now, h.call)
+		trouble = l.pool.Trouble()
+	})
+	return because(err, trouble)
+}
+
+// explain turns a pool's time-out into the caller's own.
+func (l *lane) explain(err error) error {
+	if err != lease.ErrTimedOut {
+		return err
+	}
+	l.mu.Lock()
+	trouble := l.pool.Trouble()
+	l.mu.Unlock()
+	return because(context.DeadlineExceeded, trouble)
+}
+
+// because names the trouble behind a deadline, if there was any.
+func because(err, trouble error) error {
+	if err == context.DeadlineExceeded && trouble != nil {
+		return fmt.Errorf("%w: %w", err, trouble)
+	}
+	return err
+}
+
+// allow takes n tokens at hand when Allow could not by itself.
+func (l *lane) allow(n int64) (ok bool) {
+	l.do(func(now time.Duration) {
+		c := l.pool.Try(now, n)
+		if c == nil {
+			return
+		}
+		if ok = l.pool.Spend(l.worker.clock.now(), c); ok {
+			l.pool.Finish(now, c)
+		} else {
+			l.pool.Cancel(now, c)
+		}
+	})
+	return ok
+}

@@ -1,0 +1,262 @@
+package worker
+
+import (
+	"slices"
+	"time"
+
+	"ration/lease"
+)
+
+// tight says that tokens are contended: a grant waited or fell short of what
+// was wanted, or a recall came, not long ago.
+func (p *Pool) tight(now time.Duration) bool { return now < p.tightTill }
+
+// scarce says the same of slots.
+func (p *Pool) scarce(now time.Duration) bool { return now < p.scarceTill }
+
+// thirsty says that an Allow found nothing a moment ago.
+func (p *Pool) thirsty(now time.Duration) bool {
+	return p.thirst > 0 && now < p.thirstAt+p.cfg.IdleAfter
+}
+
+// share is what the holder spends in a hundredth of the shortest window. Where
+// others wait, no lease is asked to be larger: a token held for h and then spent
+// is out of its window for h longer than it had to be.
+func (p *Pool) share() int64 { return p.demand.within(p.terms.Window / 100) }
+
+// size is how many tokens to ask for beyond what is needed.
+func (p *Pool) size(now time.Duration) int64 {
+	p.demand.look(now)
+	if p.tight(now) {
+		return min(p.share(), p.cfg.MaxBatch)
+	}
+	p.demand.usedUp(now, p.cfg.Batch, p.cfg.MaxBatch)
+	return p.demand.batch
+}
+
+// plan brings what is asked for in line with what is wanted: it gives up
+// requests that nobody wants any more, asks for callers whom nothing under way
+// would serve, and refills before the stock runs out.
+func (p *Pool) plan(now time.Duration) {
+	if !p.closed {
+		p.rebind(now)
+		p.cover(now)
+		p.prefetch(now)
+	}
+	p.publish(now)
+}
+
+// rebind finds another caller for each request whose own has left the line,
+// since its place in the lessor's line is worth keeping; it has to need just
+// what the request does, or a small caller would wait for a large grant. A
+// request that finds none is given up, or kept as a refill while there is demand
+// and nobody else waits.
+func (p *Pool) rebind(now time.Duration) {
+	for _, r := range slices.Clone(p.requests) {
+		if r == p.refill || r.call != nil && r.call.state == Waiting && r.call.request == r {
+			continue
+		}
+		r.unbind()
+		if c := p.unasked(r); c != nil {
+			r.bind(c)
+			continue
+		}
+		keep := p.refill == nil && !r.forSlot() && !p.tight(now) && r.need.Tokens <= p.demand.batch &&
+			now-p.lastSpend < p.cfg.IdleAfter && p.atHand(now)+r.want.Tokens <= 2*p.demand.batch
+		if !keep {
+			p.giveUp(now, r)
+			continue
+		}
+		p.refill = r
+		r.until = now + p.cfg.AskAgain
+	}
+}
+
+// unasked finds a caller near the front whom r could be for.
+func (p *Pool) unasked(r *request) *Call {
+	looked := 0
+	for c := p.line.head; c != nil && looked < 4*p.cfg.MaxInFlight; c = c.next {
+		looked++
+		if c.request == nil && (r.need.Tokens == 0 || c.cost == r.need.Tokens) && (c.slot || !r.forSlot()) {
+			return c
+		}
+	}
+	return nil
+}
+
+// cover walks the line and asks for those whom neither the stock nor what is
+// coming would serve. On a contract with a concurrency rule the first callers
+// use the idle slots and lack tokens only; the others lack a slot, and get their
+// tokens with it.
+func (p *Pool) cover(now time.Duration) {
+	if p.line.count == 0 || len(p.requests) >= p.cfg.MaxInFlight {
+		return
+	}
+	v := p.survey(now)
+	for c := p.line.head; c != nil && len(p.requests) < p.cfg.MaxInFlight; c = c.next {
+		if p.slotless(c) || v.idle > 0 {
+			if v.idle == 0 && v.tokens >= v.cost {
+				return // enough for all the rest
+			}
+			p.coverTokens(now, c, &v)
+		} else {
+			if v.idle == 0 && v.slots >= v.callers {
+				return
+			}
+			if !p.coverSlot(now, c, &v) {
+				return
+			}
+		}
+		v.callers--
+		v.cost -= c.cost
+	}
+}
+
+// slotless says that the call needs no slot, as far as is known.
+func (p *Pool) slotless(c *Call) bool { return !c.slot || p.known && !p.terms.Concurrent }
+
+// view is what is at hand or coming, and who is still to be served of it.
+type view struct {
+	tokens, idle int64 // at hand, or coming by requests for tokens alone
+	slots        int64 // coming, with their callers' tokens
+	forSlots     int   // requests for them
+	callers      int64
+	cost         int64
+}
+
+func (p *Pool) survey(now time.Duration) view {
+	v := view{tokens: p.atHand(now), callers: int64(p.line.count), cost: p.line.cost}
+	for _, r := range p.requests {
+		if r.forSlot() {
+			v.slots += r.want.Slots
+			v.forSlots++
+		} else {
+			v.tokens += r.want.Tokens
+		}
+	}
+	v.idle, _ = p.slots(now)
+	return v
+}
+
+// coverTokens asks for the tokens of a call that lacks nothing else. Its need is
+// its whole cost, so that a cost that can never be granted is known at once.
+func (p *Pool) coverTokens(now time.Duration, c *Call, v *view) {
+	if v.idle > 0 {
+		v.idle--
+	}
+	if v.tokens < c.cost {
+		more := p.size(now)
+		if p.tight(now) {
+			more = min(more, v.cost-v.tokens) // what callers lack, and no more
+		}
+		want := lease.Amount{Tokens: max(c.cost, more, 1)}
+		p.ask(now, c, want, lease.Amount{Tokens: c.cost})
+		v.tokens += want.Tokens
+	}
+	v.tokens -= c.cost
+}
+
+// coverSlot asks for a slot for c, unless one is coming, and for the rest of the
+// line while nobody else wants slots. Tokens at hand serve first.
+func (p *Pool) coverSlot(now time.Duration, c *Call, v *view) bool {
+	if v.slots > 0 {
+		v.slots--
+		return true
+	}
+	if v.forSlots >= max(1, p.cfg.MaxInFlight/2) {
+		return false
+	}
+	need := lease.Amount{Tokens: c.cost, Slots: 1}
+	if v.tokens >= c.cost {
+		v.tokens -= c.cost
+		need.Tokens = 0
+	}
+	want := need
+	if !p.scarce(now) {
+		if p.known {
+			want.Slots = v.callers
+			want.Tokens = max(want.Tokens, min(v.cost-v.tokens, p.cfg.MaxBatch))
+		}
+		if !p.tight(now) {
+			want.Tokens = max(want.Tokens, p.size(now))
+		}
+	}
+	p.ask(now, c, want, need)
+	v.slots += want.Slots - 1
+	v.forSlots++
+	return true
+}
+
+func (p *Pool) ask(now time.Duration, c *Call, want, need lease.Amount) *request {
+	r := &request{id: p.ids(), want: want, need: need, due: now, until: Forever}
+	if c != nil {
+		r.bind(c)
+	}
+	p.requests = append(p.requests, r)
+	p.wakeBy(now)
+	return r
+}
+
+// prefetch refills before the stock runs out, one request at a time, while
+// nobody else waits and what comes will be spent before it is idle; and it
+// refills for an Allow that found nothing.
+func (p *Pool) prefetch(now time.Duration) {
+	if p.refill != nil || now < p.refillAt || len(p.requests) >= p.cfg.MaxInFlight {
+		return
+	}
+	if p.line.count > 0 && !p.terms.Concurrent {
+		return // who waits is asked for
+	}
+	need, patience := int64(0), time.Duration(0)
+	switch {
+	case p.thirsty(now) && p.atHand(now) < p.thirst:
+		need, patience = p.thirst, p.cfg.AskAgain
+	case p.tight(now) || p.demand.batch < 2 || now-p.lastSpend >= p.cfg.IdleAfter:
+		return
+	case p.demand.within(p.cfg.IdleAfter) < 1 || p.atHand(now)+p.coming() > p.demand.batch/2:
+		return
+	default:
+		need = 1
+	}
+	if p.terms.Concurrent {
+		if idle, busy := p.slots(now); idle+busy == 0 {
+			return
+		}
+	}
+	p.refill = p.ask(now, nil, lease.Amount{Tokens: max(need, p.size(now))}, lease.Amount{Tokens: need})
+	p.refill.until = now + patience
+}
+
+func (p *Pool) coming() (n int64) {
+	for _, r := range p.requests {
+		n += r.want.Tokens
+	}
+	return n
+}
+
+// publish sets what Allow takes from without asking the pool.
+func (p *Pool) publish(now time.Duration) {
+	var live *holding
+	if p.line.count == 0 && !p.closed && p.known && !p.terms.Concurrent {
+		for _, h := range p.stock {
+			if now < h.deadline && h.left.Load() > 0 {
+				live = h
+				break
+			}
+		}
+	}
+	if live != nil {
+		p.wakeBy(now + p.pace())
+	}
+	if p.live.Load() != live {
+		if live != nil && !live.published {
+			live.published = true
+			p.allowed = append(p.allowed, live)
+		}
+		p.live.Store(live)
+	}
+	dry := live == nil && (p.closed || p.refill != nil || p.line.count > 0 || now < p.refillAt || p.terms.Concurrent)
+	if p.dry.Load() != dry {
+		p.dry.Store(dry)
+	}
+}

@@ -1,0 +1,292 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ration/lease"
+)
+
+// Config is how a worker behaves. DefaultConfig is complete.
+type Config struct {
+	// Name is the holder's name, by which people know it. The default is the
+	// host's name and the process's number.
+	Name string
+	// Pool is how each pool behaves.
+	Pool PoolConfig
+	// Heartbeat is how often the leases held are named, which renews slots.
+	Heartbeat time.Duration
+	// SendTimeout is how long a report waits for its reply.
+	SendTimeout time.Duration
+	// MaxCounts is how many leases one report names at most.
+	MaxCounts int
+	// PauseLimit is how late a timer may ring before the process is taken to
+	// have been stopped for so long that it begins a new incarnation. It
+	// should be the lessor's slot TTL.
+	PauseLimit time.Duration
+	// Park is how long a pool that holds and wants nothing stays in memory.
+	Park time.Duration
+	// MonotonicOnly leaves the boot-time clock alone. It is for a lessor in the
+	// same process, whose clock stands still while the machine is suspended.
+	MonotonicOnly bool
+	// Seed makes the spread of what is asked again repeatable; 0 draws one.
+	Seed uint64
+	// Log gets what an operator acts on.
+	Log *slog.Logger
+}
+
+// DefaultConfig gives the defaults.
+func DefaultConfig() Config {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "worker"
+	}
+	return Config{
+		Name:        fmt.Sprintf("%s-%d", host, os.Getpid()),
+		Pool:        DefaultPoolConfig(),
+		Heartbeat:   time.Second,
+		SendTimeout: time.Second,
+		MaxCounts:   512,
+		PauseLimit:  10 * time.Second,
+		Park:        time.Minute,
+		Log:         slog.New(slog.DiscardHandler),
+	}
+}
+
+// Validate says which relation does not hold, with both values. It changes
+// nothing.
+func (c Config) Validate() error {
+	switch {
+	case c.Name == "":
+		return fmt.Errorf("worker: Name is empty; give one that people will know")
+	case c.Heartbeat <= 0 || c.SendTimeout <= 0 || c.Park <= 0:
+		return fmt.Errorf("worker: Heartbeat is %s, SendTimeout %s and Park %s; all have to be above 0", c.Heartbeat, c.SendTimeout, c.Park)
+	case c.PauseLimit <= 2*c.Heartbeat:
+		return fmt.Errorf("worker: PauseLimit is %s; it has to be above two heartbeats of %s", c.PauseLimit, c.Heartbeat)
+	case c.MaxCounts < 1:
+		return fmt.Errorf("worker: MaxCounts is %d; the least is 1", c.MaxCounts)
+	case c.Log == nil:
+		return fmt.Errorf("worker: Log is nil; use slog.DiscardHandler for none")
+	}
+	return c.Pool.Validate()
+}
+
+// Worker is one holder: it leases, spends and gives back for all callers of a
+// process. It is safe for concurrent use.
+type Worker struct {
+	lessor lease.Lessor
+	cfg    Config
+	clock  *clock
+	scope  *scope
+	life   atomic.Pointer[life]
+	lanes  sync.Map // lease.Key to *lane
+
+	mu      sync.Mutex
+	tenants map[string]*tenant
+	closed  atomic.Bool
+	past    Books // of lanes that were parked
+}
+
+// life is one incarnation.
+type life struct {
+	holder   lease.Holder
+	seq      atomic.Uint64
+	suspends int64 // what the clock had seen when it began
+	stop     context.CancelFunc
+}
+
+func (f *life) id() lease.ID { return lease.ID{Holder: f.holder, Seq: f.seq.Add(1)} }
+
+// New starts a worker that leases from lessor. It sends nothing but a
+// subscription to recalls until there is a caller. Close has to be called.
+func New(lessor lease.Lessor, cfg Config) (*Worker, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Seed == 0 {
+		cfg.Seed = rand.Uint64()
+	}
+	w := &Worker{
+		lessor: lessor, cfg: cfg,
+		clock: newClock(cfg.MonotonicOnly), scope: newScope(),
+		tenants: map[string]*tenant{},
+	}
+	w.begin(nil)
+	return w, nil
+}
+
+// Name is the holder's name.
+func (w *Worker) Name() string { return w.cfg.Name }
+
+// Holder names the present incarnation.
+func (w *Worker) Holder() lease.Holder { return w.life.Load().holder }
+
+// begin takes a new incarnation, if old is still the present one.
+func (w *Worker) begin(old *life) {
+	ctx, stop := context.WithCancel(w.scope.ctx)
+	next := &life{
+		holder:   lease.Holder{Name: w.cfg.Name, Incarnation: rand.Uint64()},
+		suspends: w.clock.suspends.Load(),
+		stop:     stop,
+	}
+	if !w.life.CompareAndSwap(old, next) {
+		stop()
+		return
+	}
+	w.scope.spawn(func() { w.listen(ctx, next.holder) })
+	if old == nil {
+		return
+	}
+	old.stop()
+	w.cfg.Log.Warn("the process stood still: its leases are dropped, and it goes on as a new holder",
+		"old", old.holder.String(), "new", next.holder.String())
+	w.scope.spawn(func() {
+		for _, l := range w.allLanes() {
+			l.do(func(time.Duration) {})
+		}
+	})
+}
+
+// checkLife takes a new incarnation after a suspend.
+func (w *Worker) checkLife() *life {
+	f := w.life.Load()
+	if f.suspends != w.clock.suspends.Load() {
+		w.begin(f)
+		f = w.life.Load()
+	}
+	return f
+}
+
+// late is told how late a timer rang.
+func (w *Worker) late(by time.Duration) {
+	if by > w.cfg.PauseLimit {
+		w.begin(w.life.Load())
+	}
+}
+
+// listen takes in the recalls of a holder until ctx ends.
+func (w *Worker) listen(ctx context.Context, h lease.Holder) {
+	got := make(chan lease.Recall, 256)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for r := range got {
+			if l, ok := w.lanes.Load(r.Key); ok {
+				l := l.(*lane)
+				l.do(func(now time.Duration) { l.pool.Recalled(now, r) })
+			}
+		}
+	}()
+	for ctx.Err() == nil {
+		err := w.lessor.Recalls(ctx, h, func(r lease.Recall) {
+			select {
+			case got <- r:
+			default: // a hint, and there are enough of them
+			}
+		})
+		if ctx.Err() != nil {
+			break
+		}
+		w.cfg.Log.Debug("recalls ended; listening again", "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(w.cfg.Pool.BackoffMax):
+		}
+	}
+	close(got)
+	<-done
+}
+
+// Limiter gives the limiter of a key. The key has to be valid, as
+// lease.ParseKey says. All limiters of a key share its tokens.
+func (w *Worker) Limiter(key lease.Key) *Limiter { return &Limiter{w.lane(key)} }
+
+func (w *Worker) lane(key lease.Key) *lane {
+	if l, ok := w.lanes.Load(key); ok {
+		return l.(*lane)
+	}
+	l := newLane(w, key)
+	got, _ := w.lanes.LoadOrStore(key, l)
+	return got.(*lane)
+}
+
+func (w *Worker) tenant(name string) *tenant {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.tenants[name]
+	if t == nil {
+		t = newTenant(w, name)
+		w.tenants[name] = t
+	}
+	return t
+}
+
+func (w *Worker) allTenants() []*tenant {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]*tenant, 0, len(w.tenants))
+	for _, t := range w.tenants {
+		all = append(all, t)
+	}
+	return all
+}
+
+func (w *Worker) allLanes() []*lane {
+	var all []*lane
+	for _, t := range w.allTenants() {
+		all = append(all, t.all()...)
+	}
+	return all
+}
+
+// forget drops a lane that is parked, but not what its books say.
+func (w *Worker) forget(l *lane, b Books) {
+	w.lanes.CompareAndDelete(l.key, l)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past.Add(b)
+}
+
+// Stats gives the books of the worker as they stand.
+func (w *Worker) Stats() Books {
+	w.mu.Lock()
+	sum := w.past
+	w.mu.Unlock()
+	for _, l := range w.allLanes() {
+		l.mu.Lock()
+		l.pool.Look()
+		sum.Add(l.pool.Books())
+		l.mu.Unlock()
+	}
+	return sum
+}
+
+// Close ends all: callers who wait fail with ErrClosed, calls that hold slots
+// see their context end, what is unspent goes back, and a goodbye carries the
+// final counts. That is tried for as long as ctx allows, and once in any case;
+// the error says what the lessor did not hear. Close waits for every goroutine
+// of the worker. A second Close does nothing.
+func (w *Worker) Close(ctx context.Context) error {
+	if w.closed.Swap(true) {
+		return nil
+	}
+	defer w.scope.end()
+	var failed error
+	for _, t := range w.allTenants() {
+		t.alarm.stop()
+		for _, l := range t.all() {
+			l.alarm.stop()
+			l.do(func(time.Duration) {})
+		}
+		if err := t.goodbye(ctx); err != nil && failed == nil {
+			failed = fmt.Errorf("worker: saying goodbye: %w; what was held is left to expire", err)
+		}
+	}
+	return failed
+}

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"strings"
 	"time"
 
 	"ration/algo"
@@ -74,6 +75,10 @@ func (p *Policy) Match(k Key) []Match {
 		var limit *Limit
 		here, next, limit = descend(here, next[:0], string(prefix[start:]))
 		if limit != nil {
+			if matches == nil {
+				deeper := strings.Count(string(k[len(prefix):]), "/")
+				matches = make([]Match, 0, min(1+deeper, 8)) // one allocation for all but the deepest keys
+			}
 			matches = append(matches, Match{prefix, limit})
 		}
 		if len(here) == 0 {

@@ -167,11 +167,8 @@ func (r *reader) rules(f field) []algo.Rule {
 }
 
 func (r *reader) badRule(t scalar, err error) {
-	var e *algo.RuleError
-	if !errors.As(err, &e) {
-		r.add(t.at, err.Error(), "correct the rule")
-		return
-	}
+	e := &algo.RuleError{Problem: err.Error(), Remedy: "correct the rule"}
+	errors.As(err, &e)
 	r.add(t.place(max(0, e.Column-1)), e.Problem, e.Remedy)
 }
 

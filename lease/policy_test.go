@@ -180,6 +180,7 @@ func TestMatchTakesAnyBytesAndNoEmptySegment(t *testing.T) {
 	require.Empty(t, p.Match("/a"))
 	require.Len(t, p.Match("a/"), 1)
 	require.Empty(t, new(lease.Policy).Match("a"))
+	require.Len(t, p.Match(lease.Key(strings.Repeat("a/", 500)+"a")), 2)
 }
 
 // large is a policy of 10,000 limits whose keys all begin alike.
@@ -197,8 +198,7 @@ func TestMatchAllocatesItsResultAlone(t *testing.T) {
 	require.Len(t, p.Limits, 10_000)
 	for key, want := range map[lease.Key]int{"t7/prod/m107": 3, "t7/prod/m108": 2, "x/y/z": 2, "x": 1} {
 		require.Len(t, p.Match(key), want)
-		// A result of three grows from one through two to four.
-		require.LessOrEqual(t, testing.AllocsPerRun(100, func() { p.Match(key) }), 3.0, "key %s", key)
+		require.LessOrEqual(t, testing.AllocsPerRun(100, func() { p.Match(key) }), 1.0, "key %s", key)
 	}
 }
 

@@ -29,6 +29,11 @@ type source struct {
 
 // document gives the file's only YAML document, or nil after a complaint.
 func (s *source) document(text []byte) ast.Node {
+	if len(text) > maxPolicyLen {
+		s.add(place{1, 1}, fmt.Sprintf("the policy has %d bytes, at most %d are allowed", len(text), maxPolicyLen),
+			"let patterns such as {account} stand for many keys")
+		return nil
+	}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	if !s.checkText(text) {
@@ -47,36 +52,18 @@ func (s *source) document(text []byte) ast.Node {
 		s.syntax(err)
 		return nil
 	}
-	return s.only(file)
-}
-
-// only gives what stands in the file's one document.
-func (s *source) only(file *ast.File) ast.Node {
-	var root ast.Node
 	for _, d := range file.Docs {
-		switch {
-		case d.Body == nil:
-		case root != nil:
-			s.add(nodePlace(d.Body), "a second document begins", "write one policy in one file, and remove the ---")
-			return nil
-		default:
-			root = d.Body
+		if d.Body != nil {
+			return d.Body // there is no other: checkTokens has seen to it
 		}
 	}
-	if root == nil {
-		s.add(place{1, 1}, "the policy is empty", `write at least one limit: its key under "limits:", and its rules`)
-	}
-	return root
+	s.add(place{1, 1}, "the policy is empty", `write at least one limit: its key under "limits:", and its rules`)
+	return nil
 }
 
-// checkText refuses what is not a text of bearable length. A tab is refused
-// wherever it stands: YAML forbids it where people put it, as indentation.
+// checkText refuses what is not a text. A tab is refused wherever it stands:
+// YAML forbids it where people put it, as indentation.
 func (s *source) checkText(text []byte) bool {
-	if len(text) > maxPolicyLen {
-		s.add(place{1, 1}, fmt.Sprintf("the policy has %d bytes, at most %d are allowed", len(text), maxPolicyLen),
-			"let patterns such as {account} stand for many keys")
-		return false
-	}
 	at, blank := place{1, 1}, 0
 	for i := 0; i < len(text); {
 		c, size := utf8.DecodeRune(text[i:])

@@ -84,54 +84,68 @@ func (p *Pool) unasked(r *request) *Call {
 	return nil
 }
 
-// cover walks the line and asks for those whom neither the stock nor what is
-// coming would serve. On a contract with a concurrency rule the first callers
-// use the idle slots and lack tokens only; the others lack a slot, and get their
-// tokens with it.
+// cover walks the line and asks for those whom nothing at hand or under way would
+// serve. A caller with a request of its own is served by that; the others share
+// what is at hand, and what requests want beyond their need. On a contract with
+// a concurrency rule the first callers use the idle slots and lack tokens only;
+// the others lack a slot, and get their tokens with it.
 func (p *Pool) cover(now time.Duration) {
 	if p.line.count == 0 || len(p.requests) >= p.cfg.MaxInFlight {
 		return
 	}
 	v := p.survey(now)
 	for c := p.line.head; c != nil && len(p.requests) < p.cfg.MaxInFlight; c = c.next {
-		if p.slotless(c) || v.idle > 0 {
-			if v.idle == 0 && v.tokens >= v.cost {
-				return // enough for all the rest
-			}
-			p.coverTokens(now, c, &v)
-		} else {
-			if v.idle == 0 && v.slots >= v.callers {
-				return
-			}
-			if !p.coverSlot(now, c, &v) {
-				return
-			}
+		inTokens := p.slotless(c) || v.idle > 0
+		if v.idle > 0 {
+			v.idle--
 		}
-		v.callers--
-		v.cost -= c.cost
+		own := c.request != nil
+		if own && c.request.forSlot() != inTokens {
+			continue
+		}
+		switch {
+		case inTokens && v.idle == 0 && v.tokens >= v.cost && p.slotless(c):
+			return // enough for all the rest
+		case !inTokens && v.slots >= v.callers:
+			return
+		case inTokens:
+			p.coverTokens(now, c, &v)
+		case !p.coverSlot(now, c, &v):
+			return
+		}
+		if !own {
+			v.callers--
+			v.cost -= c.cost
+		}
 	}
 }
 
 // slotless says that the call needs no slot, as far as is known.
 func (p *Pool) slotless(c *Call) bool { return !c.slot || p.known && !p.terms.Concurrent }
 
-// view is what is at hand or coming, and who is still to be served of it.
+// view is what is at hand or coming for callers that have no request of their
+// own, and who they are.
 type view struct {
-	tokens, idle int64 // at hand, or coming by requests for tokens alone
-	slots        int64 // coming, with their callers' tokens
-	forSlots     int   // requests for them
-	callers      int64
-	cost         int64
+	tokens, idle  int64
+	slots         int64 // coming, each with its caller's tokens
+	forSlots      int   // requests for them
+	callers, cost int64
 }
 
 func (p *Pool) survey(now time.Duration) view {
 	v := view{tokens: p.atHand(now), callers: int64(p.line.count), cost: p.line.cost}
 	for _, r := range p.requests {
+		need := lease.Amount{}
+		if r.call != nil {
+			need = r.need
+			v.callers--
+			v.cost -= r.call.cost
+		}
 		if r.forSlot() {
-			v.slots += r.want.Slots
+			v.slots += r.want.Slots - need.Slots
 			v.forSlots++
 		} else {
-			v.tokens += r.want.Tokens
+			v.tokens += r.want.Tokens - need.Tokens
 		}
 	}
 	v.idle, _ = p.slots(now)
@@ -141,19 +155,17 @@ func (p *Pool) survey(now time.Duration) view {
 // coverTokens asks for the tokens of a call that lacks nothing else. Its need is
 // its whole cost, so that a cost that can never be granted is known at once.
 func (p *Pool) coverTokens(now time.Duration, c *Call, v *view) {
-	if v.idle > 0 {
-		v.idle--
+	if v.tokens >= c.cost {
+		v.tokens -= c.cost
+		return
 	}
-	if v.tokens < c.cost {
-		more := p.size(now)
-		if p.tight(now) {
-			more = min(more, v.cost-v.tokens) // what callers lack, and no more
-		}
-		want := lease.Amount{Tokens: max(c.cost, more, 1)}
-		p.ask(now, c, want, lease.Amount{Tokens: c.cost})
-		v.tokens += want.Tokens
+	more := p.size(now)
+	if p.tight(now) {
+		more = min(more, v.cost-v.tokens) // what callers lack, and no more
 	}
-	v.tokens -= c.cost
+	want := max(c.cost, more)
+	p.ask(now, c, lease.Amount{Tokens: want}, lease.Amount{Tokens: c.cost})
+	v.tokens += want - c.cost
 }
 
 // coverSlot asks for a slot for c, unless one is coming, and for the rest of the
@@ -174,7 +186,7 @@ func (p *Pool) coverSlot(now time.Duration, c *Call, v *view) bool {
 	want := need
 	if !p.scarce(now) {
 		if p.known {
-			want.Slots = v.callers
+			want.Slots = max(1, v.callers)
 			want.Tokens = max(want.Tokens, min(v.cost-v.tokens, p.cfg.MaxBatch))
 		}
 		if !p.tight(now) {

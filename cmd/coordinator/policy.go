@@ -38,8 +38,7 @@ func readPolicy(file string) (*lease.Policy, error) {
 	text, err := readBounded(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("policy %s: there is no such file; check the path, or leave --policy out for ./%s or the demo policy: %w",
-			file, defaultPolicy, fs.ErrNotExist)
+		return nil, missing(file)
 	case errors.Is(err, syscall.EISDIR):
 		return nil, fmt.Errorf("policy %s: it is a folder; name the file in it", file)
 	case errors.Is(err, fs.ErrPermission):
@@ -62,3 +61,12 @@ func readBounded(file string) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxPolicy))
 }
+
+// missing is the error of a policy file that does not exist.
+type missing string
+
+func (m missing) Error() string {
+	return fmt.Sprintf("policy %s: there is no such file; check the path, or leave --policy out for ./%s or the demo policy", string(m), defaultPolicy)
+}
+
+func (missing) Unwrap() error { return fs.ErrNotExist }

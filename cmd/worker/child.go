@@ -66,10 +66,10 @@ func (n *nursery) start(args []string, out, err io.Writer) (*child, error) {
 	return c, <-started
 }
 
-// wait waits until the command has exited and gives its exit code, 128 and the
-// signal if one ended it. When polite ends it is asked to end, and killed a
-// little later; when hard ends it is killed.
-func (c *child) wait(polite, hard context.Context) int {
+// wait waits until the command has exited and gives its exit code, which is 128
+// and the signal if one ended it; cut says so. When polite ends it is asked to
+// end, and killed a little later; when hard ends it is killed.
+func (c *child) wait(polite, hard context.Context) (code int, cut bool) {
 	over := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -94,15 +94,10 @@ func (c *child) wait(polite, hard context.Context) int {
 	<-watched
 	c.out.Close()
 	c.err.Close()
+	code, cut = exitCode(c.cmd.ProcessState)
 	var exit *exec.ExitError
-	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay) && c.cmd.ProcessState.Success():
-		return 0
-	case errors.As(err, &exit):
-		return exitCode(exit.ProcessState)
+	if err != nil && code == 0 && !errors.Is(err, exec.ErrWaitDelay) && !errors.As(err, &exit) {
+		code = cli.Failed // its output could not be passed on
 	}
-	if code := exitCode(c.cmd.ProcessState); code != 0 {
-		return code
-	}
-	return cli.Failed
+	return code, cut
 }

@@ -119,12 +119,14 @@ func (r *execution) call(h *ration.Handle, it item) {
 		return
 	}
 	r.tally.note(func(t *tallied) { t.running++; t.waited += h.Waited() })
-	code := c.wait(h.Context(), r.hard)
+	code, cut := c.wait(h.Context(), r.hard)
 	lost := h.Context().Err() != nil && r.hard.Err() == nil
 	done := sentAt(h) + int64(time.Since(began))
 	if lost {
-		h.Abandon()
 		r.voice.Complain(fmt.Errorf("line %d, %q, was stopped: %w", it.number, it.text, context.Cause(h.Context())))
+	}
+	if lost || cut {
+		h.Abandon() // the upstream may work on
 	} else {
 		h.Finish()
 	}
@@ -144,4 +146,3 @@ func (r *execution) call(h *ration.Handle, it item) {
 		r.stop(err)
 	}
 }
-

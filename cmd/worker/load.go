@@ -113,7 +113,7 @@ func (r *loading) one(taking context.Context, stop context.CancelCauseFunc) {
 		}
 	case late(err):
 		r.tally.note(func(t *tallied) { t.late++ })
-	case cli.Never(err):
+	case lasting(err):
 		r.tally.note(func(t *tallied) { t.refusal = err })
 		stop(err)
 	default:

@@ -25,6 +25,7 @@ type tallied struct {
 	late    int           // waits that were over
 	unsent  int           // calls never made since the run ended
 	waited  time.Duration // in all, by calls that were sent
+	fault   error         // the last failure that has not been told
 	refusal error         // that no waiting changes
 	broken  error         // what makes the run itself a failure, such as a full disk
 }
@@ -82,7 +83,7 @@ func (t *tally) verdict() error {
 	case end.broken != nil:
 		return end.broken
 	case end.refusal != nil:
-		return &cli.Exit{Code: cli.Refused, Err: end.refusal}
+		return end.refusal
 	case end.failed > 0:
 		return &cli.Exit{Code: cli.Failed}
 	case end.late > 0:

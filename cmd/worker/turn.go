@@ -49,8 +49,3 @@ type until struct {
 }
 
 func (u until) Deadline() (time.Time, bool) { return u.at, true }
-
-// late says that err means the wait was over, or known to be too long.
-func late(err error) bool {
-	return errors.Is(err, errLate) || errors.Is(err, context.DeadlineExceeded) || timedOut(err)
-}

@@ -16,10 +16,11 @@ var ErrTorn = errors.New("oracle: the last line is torn")
 
 // line is one line of a log. Whatever else stands in it is passed over.
 type line struct {
-	Key  *string  `json:"key"`
-	Sent *instant `json:"sent"`
-	Cost *int64   `json:"cost"`
-	Done instant  `json:"done"`
+	Key   *string  `json:"key"`
+	Key64 []byte   `json:"key64"`
+	Sent  *instant `json:"sent"`
+	Cost  *int64   `json:"cost"`
+	Done  instant  `json:"done"`
 }
 
 // instant is Unix nanoseconds, as a number or, since it passes 2^53, a string.
@@ -35,7 +36,8 @@ func (i *instant) UnmarshalJSON(text []byte) error {
 }
 
 // Read reads a log of JSON Lines, {"key":"demo","sent":1700000000000000000}.
-// "cost" is 1 and "done", the end of the call, unknown where they are left out.
+// "cost" is 1 and "done", the end of the call, unknown where they are left out;
+// a key that is not UTF-8 stands in "key64" as base64.
 // Where the last line is torn it gives all the others and ErrTorn; any other bad
 // line is an error that names it.
 func Read(r io.Reader) ([]Spend, error) {
@@ -64,6 +66,10 @@ func parseLine(text []byte) (Spend, error) {
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return Spend{}, err
+	}
+	if l.Key == nil && l.Key64 != nil {
+		key := string(l.Key64)
+		l.Key = &key
 	}
 	if l.Key == nil || l.Sent == nil {
 		return Spend{}, errors.New(`it lacks "key" or "sent"`)

@@ -19,6 +19,7 @@ func TestLogReadsWhatWorkersWrite(t *testing.T) {
 	require.Equal(t, []oracle.Spend{
 		{Key: "demo", At: 1700000000000000001, Cost: 1},
 		{Key: "demo", At: 1700000000000000003, Cost: 4, Done: 1700000000000000009},
+		{Key: "\xff", At: 1700000000000000005, Cost: 1},
 	}, spends)
 	spends, err = oracle.Read(strings.NewReader(""))
 	require.NoError(t, err)

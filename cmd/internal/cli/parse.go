@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -72,12 +73,8 @@ func Finish(name string, err error, s Streams) int {
 	return Code(err)
 }
 
-// plain is the text of an error for people: without the names of packages that
-// errors begin with.
-func plain(err error) string {
-	text := err.Error()
-	for _, prefix := range []string{"ration: ", "bus: ", "coordinator: ", "worker: ", "lease: ", "algo: "} {
-		text = strings.ReplaceAll(text, prefix, "")
-	}
-	return text
-}
+// packages is the names of packages that errors begin with.
+var packages = regexp.MustCompile(`(?m)(^|: )(?:(?:ration|bus|coordinator|worker|lease|algo): )+`)
+
+// plain is the text of an error for people.
+func plain(err error) string { return packages.ReplaceAllString(err.Error(), "$1") }

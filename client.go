@@ -1,0 +1,116 @@
+package ration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"ration/bus"
+	"ration/lease"
+	"ration/worker"
+)
+
+// Client is this process's place in the fleet: it holds what the process has
+// leased. It is safe for concurrent use. Close it, so that what is unspent goes
+// back at once.
+type Client struct {
+	worker *worker.Worker
+	after  func() error // ends what carried the worker's messages
+}
+
+// Connect joins the fleet whose coordinator listens on the NATS server at url:
+// "" for nats://127.0.0.1:4222, or several divided by commas. The error wraps
+// ErrNoCoordinator if NATS did not answer within the wait of WithConnectWait,
+// half a second by default. A coordinator need not be there yet: callers wait for
+// it as long as they wait for tokens. Contact says whether it is.
+func Connect(url string, opts ...Option) (*Client, error) {
+	s := newSettings(opts)
+	if s.connect.Name == "" {
+		s.connect.Name = s.worker.Name
+	}
+	if err := s.client.Validate(); err != nil {
+		return nil, fmt.Errorf("ration: %w", err)
+	}
+	nc, err := bus.Connect(url, s.connect)
+	if err != nil {
+		return nil, fmt.Errorf("ration: %w", err)
+	}
+	w, err := worker.New(bus.NewClient(nc, s.client), s.worker)
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("ration: %w", err)
+	}
+	return &Client{worker: w, after: func() error { nc.Close(); return nil }}, nil
+}
+
+// Limiter gives the limiter of a key, a path such as "acme/prod/search": every
+// prefix of it that the policy names is limited. All limiters of a key share
+// their tokens. The error wraps ErrBadKey.
+func (c *Client) Limiter(key string) (*Limiter, error) {
+	k, err := lease.ParseKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("ration: %w", err)
+	}
+	return &Limiter{c.worker.Limiter(k)}, nil
+}
+
+// Contact asks the coordinator of a key whether it is there, again and again
+// until it answers or ctx ends; then the error wraps ErrNoCoordinator, or says
+// what else is wrong. It takes nothing.
+func (c *Client) Contact(ctx context.Context, key string) error {
+	k, err := lease.ParseKey(key)
+	if err != nil {
+		return fmt.Errorf("ration: %w", err)
+	}
+	if err := c.worker.Contact(ctx, k); err != nil {
+		return fmt.Errorf("ration: %w", err)
+	}
+	return nil
+}
+
+// Name is what the fleet calls this process.
+func (c *Client) Name() string { return c.worker.Name() }
+
+// Stats says where all tokens went that this process was ever granted.
+func (c *Client) Stats() Stats { return Stats(c.worker.Stats()) }
+
+// Stats is a client's books: at a quiet moment, Granted = Spent + Returned +
+// Expired + Held.
+type Stats worker.Books
+
+// Close fails who waits with ErrClosed, ends the contexts of calls that hold
+// slots, returns what is unspent and says goodbye, as far as ctx allows. The
+// error says what the coordinator did not hear; what was held then expires. Close
+// waits for every goroutine of the client. A second Close does nothing.
+func (c *Client) Close(ctx context.Context) error {
+	err := c.worker.Close(ctx)
+	if c.after != nil {
+		err = errors.Join(err, c.after())
+	}
+	if err != nil {
+		return fmt.Errorf("ration: %w", err)
+	}
+	return nil
+}
+
+// settings are what options change.
+type settings struct {
+	worker  worker.Config
+	client  bus.ClientConfig
+	connect bus.ConnectConfig
+}
+
+func newSettings(opts []Option) *settings {
+	s := &settings{worker: worker.DefaultConfig()}
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
+// logTo is where both halves log.
+func (s *settings) logTo(l *slog.Logger) {
+	s.worker.Log = l
+	s.connect.Log = l
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ration"
+	"ration/cmd/internal/cli"
+)
+
+// connect joins the fleet. First contact may take --connect-wait: with NATS, and
+// with a coordinator behind it. Later on nobody is an error; calls wait.
+func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client, error) {
+	config, err := d.Config(d.Name, voice.Log)
+	if err != nil {
+		return nil, err
+	}
+	options := []ration.Option{
+		ration.WithCell(d.Cell),
+		ration.WithConnectWait(d.ConnectWait),
+		ration.WithLog(voice.Log),
+		ration.WithCredentials(ration.Credentials{
+			Creds:    config.Creds,
+			User:     config.User,
+			Password: config.Password,
+			Token:    config.Token,
+			NKey:     config.NKey,
+			Cert:     config.Cert,
+			Key:      config.Key,
+			CA:       config.CA,
+		}),
+	}
+	if d.Name != "" {
+		options = append(options, ration.WithName(d.Name))
+	}
+	client, err := ration.Connect(d.Nats, options...)
+	if err != nil {
+		return nil, err
+	}
+	first, cancel := context.WithTimeout(ctx, d.ConnectWait)
+	defer cancel()
+	if err := client.Contact(first, d.Key); err != nil {
+		if errors.Is(err, ration.ErrNoCoordinator) {
+			err = &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("no coordinator answers at %s in cell %s within %v; start one, or name another place with --nats or --cell",
+				d.Nats, d.Cell, d.ConnectWait)}
+		}
+		return nil, errors.Join(err, client.Close(ctx))
+	}
+	return client, nil
+}
+
+// sentAt is when h's call is dated, in nanoseconds since 1970.
+func sentAt(h *ration.Handle) int64 { return h.Sent().UnixNano() }

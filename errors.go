@@ -1,0 +1,82 @@
+package ration
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ration/lease"
+	"ration/worker"
+)
+
+// Errors of a Limiter. Compare with errors.Is.
+var (
+	// ErrNeedsHandle says that the key has a concurrency rule: Wait cannot give
+	// the slot back, Acquire can.
+	ErrNeedsHandle = errors.New("ration: the key has a concurrency rule; use Acquire, which gives the slot back")
+	// ErrRefused says that the contract refuses; the error is a *Refused.
+	ErrRefused = errors.New("ration: refused")
+	// ErrClosed says that the client has been closed.
+	ErrClosed = errors.New("ration: the client is closed")
+	// ErrLeaseLost is the cause with which a handle's context ends when the
+	// lease of its slot is lost.
+	ErrLeaseLost = worker.ErrLeaseLost
+	// ErrNoCoordinator says that no coordinator answers. Beside a deadline it
+	// says why the deadline passed.
+	ErrNoCoordinator error = lease.ErrNoCoordinator
+	// ErrBadKey says that a key is empty, too long or has an empty segment.
+	ErrBadKey error = lease.ErrBadKey
+)
+
+// Refused is a refusal: nothing was taken. It is ErrRefused, and wraps the
+// reason.
+type Refused struct {
+	// Key is the prefix that refuses, and Rule its rule, as the policy writes
+	// it; empty if no one rule does.
+	Key  string
+	Rule string
+	// Wait is how long to wait before it works, if nobody else takes; 0 if that
+	// is not known.
+	Wait time.Duration
+	// Never says that waiting does not help.
+	Never bool
+	// Reason is what the coordinator said.
+	Reason error
+}
+
+func (r *Refused) Error() string {
+	text := fmt.Sprintf("ration: %v", r.Reason)
+	if r.Rule != "" {
+		text += fmt.Sprintf(": rule %q of %q", r.Rule, r.Key)
+	}
+	if r.Wait > 0 {
+		text += fmt.Sprintf(": try again in %v", r.Wait)
+	}
+	return text
+}
+
+// Is says that every refusal is ErrRefused.
+func (r *Refused) Is(target error) bool { return target == ErrRefused }
+
+// Unwrap gives the reason.
+func (r *Refused) Unwrap() error { return r.Reason }
+
+// outward gives an error of package worker the form of this one.
+func outward(err error) error {
+	var refused *worker.RefusedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, lease.ErrNeedsSlot):
+		return ErrNeedsHandle
+	case errors.Is(err, worker.ErrClosed):
+		return ErrClosed
+	case errors.As(err, &refused):
+		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
+		if r.Never {
+			r.Wait = 0
+		}
+		return r
+	}
+	return err
+}

@@ -1,0 +1,216 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"ration/integration/oracle"
+	"ration/lease"
+	"ration/worker"
+)
+
+// calls are the programs' callers: who asks for what, for how long, and how it
+// ends.
+type calls struct {
+	world *World
+	slots map[lease.Key]bool // keys with a concurrency rule
+	guard time.Duration
+
+	perKey   int // callers of each holder on each key
+	saturate bool
+	stopped  bool
+
+	asked, served, failed, cancelled int
+	pending                          map[*worker.Call]*caller
+}
+
+// caller is one line of a program that calls again and again.
+type caller struct {
+	holder *holder
+	life   int
+	key    lease.Key
+	call   *worker.Call
+	spend  int // place in World.spends, -1 before
+}
+
+// start lets a holder's callers begin.
+func (c *calls) start(h *holder) {
+	for _, k := range h.keys {
+		for range c.perKey {
+			x := &caller{holder: h, life: h.life, key: k, spend: -1}
+			h.after(c.think(), func() { c.ask(x) })
+		}
+	}
+}
+
+func (c *calls) think() time.Duration {
+	if c.saturate {
+		return 0
+	}
+	return c.world.between(0, 400*time.Millisecond)
+}
+
+func (c *calls) again(x *caller) {
+	if !c.stopped {
+		x.holder.after(c.think()+time.Microsecond, func() { c.ask(x) })
+	}
+}
+
+// ask demands a call's tokens, and its slot, with or without a deadline; some
+// callers are cancelled while they wait.
+func (c *calls) ask(x *caller) {
+	if c.stopped {
+		return
+	}
+	w, p := c.world, x.holder.pools[x.key]
+	if !c.slots[x.key] && w.chance(0.2, "allow") {
+		c.allow(x, p)
+		return
+	}
+	cost, until := int64(1), worker.Forever
+	now := x.holder.elapsed()
+	if w.chance(0.2, "") {
+		cost = 1 + w.rand.Int64N(3)
+	}
+	if w.chance(0.6, "") {
+		until = now + w.between(time.Millisecond, 6*time.Second)
+	}
+	c.asked++
+	x.call = p.Ask(now, cost, c.slots[x.key], until)
+	x.spend = -1
+	c.pending[x.call] = x
+	if w.chance(0.15, "") {
+		call := x.call
+		x.holder.after(w.between(0, 300*time.Millisecond), func() { c.cancel(x, call) })
+	}
+	c.decide(x)
+	x.holder.drive(x.key)
+}
+
+// allow takes what is at hand, or nothing.
+func (c *calls) allow(x *caller, p *worker.Pool) {
+	if p.Allow(x.holder.elapsed(), 1) {
+		c.world.spends = append(c.world.spends, oracle.Spend{Key: string(x.key), At: c.world.unix(), Cost: 1, Done: c.world.unix()})
+	}
+	x.holder.drive(x.key)
+	c.again(x)
+}
+
+func (c *calls) cancel(x *caller, call *worker.Call) {
+	if x.call != call || call.State() != worker.Waiting {
+		return
+	}
+	c.world.Faults["cancel"]++
+	c.cancelled++
+	x.holder.pools[x.key].Cancel(x.holder.elapsed(), call)
+	c.forget(x)
+	x.holder.drive(x.key)
+	c.again(x)
+}
+
+func (c *calls) forget(x *caller) {
+	delete(c.pending, x.call)
+	x.call = nil
+}
+
+// decided takes up what pools decided for waiting callers.
+func (c *calls) decided(h *holder, k lease.Key, served []*worker.Call) {
+	for _, call := range served {
+		x := c.pending[call]
+		if x == nil || x.holder != h || x.key != k {
+			panic(fmt.Sprintf("sim: holder %s was served a call that nobody waits for (%v)", h.name, call.State()))
+		}
+		c.decide(x)
+	}
+}
+
+func (c *calls) decide(x *caller) {
+	switch call := x.call; call.State() {
+	case worker.Taken:
+		// The process may be stopped between the take and the reading of the
+		// clock.
+		x.holder.after(0, func() { c.spendNow(x, call) })
+	case worker.Failed:
+		c.failed++
+		c.forget(x)
+		c.again(x)
+	case worker.Lost:
+		c.world.Faults["lost call"]++
+		c.finish(x, x.holder.awake())
+	}
+}
+
+func (c *calls) spendNow(x *caller, call *worker.Call) {
+	if x.call != call || call.State() != worker.Taken {
+		return
+	}
+	w, p := c.world, x.holder.pools[x.key]
+	if !p.Spend(x.holder.elapsed(), call) {
+		c.decide(x)
+		x.holder.drive(x.key)
+		return
+	}
+	c.served++
+	x.spend = len(w.spends)
+	// Until it ends otherwise, the call has left and is under way.
+	w.spends = append(w.spends, oracle.Spend{Key: string(x.key), At: w.unix(), Cost: call.Cost()})
+	d := 20 * time.Millisecond
+	if !c.saturate {
+		d = w.between(0, 60*time.Millisecond)
+		if w.chance(0.01, "long call") {
+			d = w.between(5*time.Second, 25*time.Second)
+		}
+	}
+	x.holder.after(d, func() { c.end(x, call) })
+	x.holder.drive(x.key)
+}
+
+// end ends a call: answered, abandoned while the upstream works on, never made,
+// or with less used than asked for.
+func (c *calls) end(x *caller, call *worker.Call) {
+	if x.call != call || call.State() != worker.Running {
+		return
+	}
+	w, p, now := c.world, x.holder.pools[x.key], x.holder.elapsed()
+	s := &w.spends[x.spend]
+	switch {
+	case w.chance(0.05, "abandon"):
+		p.Abandon(now, call)
+		c.finish(x, w.now+w.between(0, c.guard))
+	case w.chance(0.05, "never sent"):
+		p.Cancel(now, call)
+		s.Cost = 0
+		c.finish(x, w.now)
+	case w.chance(0.05, "settle"):
+		used := w.rand.Int64N(call.Cost() + 1)
+		if err := p.Settle(now, call, used); err != nil {
+			panic(err)
+		}
+		s.Cost = used
+		c.finish(x, w.now)
+	default:
+		p.Finish(now, call)
+		c.finish(x, w.now)
+	}
+	x.holder.drive(x.key)
+}
+
+// finish notes when the upstream was done with a call.
+func (c *calls) finish(x *caller, done time.Duration) {
+	c.world.spends[x.spend].Done = origin + int64(done)
+	c.forget(x)
+	c.again(x)
+}
+
+// died ends the calls of a process that is killed.
+func (c *calls) died(h *holder) {
+	for call, x := range c.pending {
+		if x.holder != h {
+			continue
+		}
+		if x.spend >= 0 {
+			c.world.spends[x.spend].Done = c.world.unix()
+		}
+		delete(c.pending, call)
+	}
+}

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ration/integration/oracle"
+	"ration/lease"
+	"ration/worker"
+)
+
+// Contract is what a run's key is limited by.
+type Contract struct {
+	Rules string // as the oracle and the policy read them, separated by ", "
+	Guard time.Duration
+}
+
+// contracts are those that runs draw from.
+var contracts = []Contract{
+	{Rules: "5/1s, 12/3s"},
+	{Rules: "100/1s, 250/3s, 8 concurrent", Guard: 20 * time.Millisecond},
+	{Rules: "40/1s, 3 concurrent"},
+	{Rules: "60/2s bucket burst=20"},
+	{Rules: "30/1s, 200/10s fixed"},
+	{Rules: "50/1s fixed, 6 concurrent", Guard: 10 * time.Millisecond},
+}
+
+// Verdict is what came of a run.
+type Verdict struct {
+	Seed       uint64
+	Contract   Contract
+	Violations []oracle.Violation
+	Stranded   []string // what was not free, or not answered, at the end
+	Use        float64  // of the calm and saturated part; 0 if it was not judged
+	Spends     int
+	Faults     map[string]int
+	Ledger     lease.Stats
+	Pools      worker.Books
+}
+
+const (
+	holders   = 4
+	faultyFor = 25 * time.Second
+	settleFor = 12 * time.Second // calm, until no fault's doing is left
+	busyFor   = 15 * time.Second // calm and saturated
+	quietFor  = 60 * time.Second // nobody asks
+)
+
+// Run plays one world.
+func Run(seed uint64) Verdict {
+	w := newWorld(seed)
+	c := contracts[w.rand.IntN(len(contracts))]
+	rules := oracle.MustRules(c.Rules)
+	policy, err := lease.ParsePolicy("sim", []byte(c.policy()))
+	if err != nil {
+		panic(err)
+	}
+	ppm := w.rand.Int64N(201) - 100
+	if strings.Contains(c.Rules, "fixed") {
+		ppm = 0 // its boundaries are the wall clock's, which a coordinator keeps
+	}
+	l := newLessor(w, policy, ppm)
+	keys := []lease.Key{"k", "other"}
+	w.calls = calls{world: w, slots: map[lease.Key]bool{}, guard: c.Guard, perKey: 3, pending: map[*worker.Call]*caller{}}
+	for _, k := range keys {
+		w.calls.slots[k] = strings.Contains(c.Rules, "concurrent")
+	}
+	var fleet []*holder
+	for i := range holders {
+		h := newHolder(w, fmt.Sprintf("w%d", i), l, w.rand.Int64N(201)-100, keys)
+		fleet = append(fleet, h)
+		w.calls.start(h)
+	}
+	w.trouble(l, fleet)
+	w.run(faultyFor)
+	w.calm = true
+	w.run(w.now + settleFor)
+	w.calls.saturate = true
+	busy := w.now
+	w.run(busy + busyFor)
+	w.calls.stopped = true
+	w.run(w.now + quietFor)
+	return w.verdict(seed, c, rules, l, fleet, busy)
+}
+
+func (c Contract) policy() string {
+	rules := "[" + c.Rules + "]"
+	guard := ""
+	if c.Guard > 0 {
+		guard = fmt.Sprintf(", guard: %v", c.Guard)
+	}
+	return fmt.Sprintf("limits: [{key: \"{name}\", rules: %s%s}]", rules, guard)
+}
+
+// trouble lets processes pause, crash and be cut off, again and again until the
+// world is calm.
+func (w *World) trouble(l *lessor, fleet []*holder) {
+	w.after(w.between(100*time.Millisecond, 2*time.Second), func() {
+		if w.calm {
+			return
+		}
+		h := fleet[w.rand.IntN(len(fleet))]
+		if w.now >= h.paused { // it runs
+			switch w.rand.IntN(5) {
+			case 0:
+				w.Faults["crash"]++
+				h.crash(w.between(10*time.Millisecond, 2*time.Second))
+			case 1:
+				w.Faults["short pause"]++
+				h.pause(w.between(time.Millisecond, 900*time.Millisecond))
+			case 2:
+				w.Faults["pause past the lease"]++
+				h.pause(w.between(4*time.Second, 12*time.Second))
+			case 3:
+				w.Faults["cut off"]++
+				w.net.partition(&h.host, w.between(100*time.Millisecond, 12*time.Second))
+			default:
+				w.Faults["coordinator paused"]++
+				l.pause(w.between(time.Millisecond, 3*time.Second))
+			}
+		}
+		w.trouble(l, fleet)
+	})
+}
+
+func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor, fleet []*holder, busy time.Duration) Verdict {
+	v := Verdict{Seed: seed, Contract: c, Spends: len(w.spends), Faults: w.Faults, Ledger: l.ledger.Stats()}
+	for i := range w.spends {
+		if w.spends[i].Done == 0 {
+			v.Stranded = append(v.Stranded, fmt.Sprintf("a call on %s never ended", w.spends[i].Key))
+		}
+	}
+	for _, k := range []string{"k", "other"} {
+		spends := oracle.Under(w.spends, k)
+		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 })
+		v.Violations = append(v.Violations, oracle.Violations(spends, rules)...)
+	}
+	v.Stranded = append(v.Stranded, w.stranded(l, fleet)...)
+	for _, h := range fleet {
+		v.Pools.Add(h.books)
+		for _, k := range h.keys {
+			v.Pools.Add(h.pools[k].Books())
+		}
+	}
+	v.Use = w.use(c, rules, busy)
+	return v
+}
+
+// stranded names what is not as it was in the beginning, after everybody has
+// been quiet for long.
+func (w *World) stranded(l *lessor, fleet []*holder) (left []string) {
+	say := func(format string, args ...any) { left = append(left, fmt.Sprintf(format, args...)) }
+	s := l.ledger.Status(l.instant(), "")
+	for _, k := range s.Keys {
+		for _, x := range k.Windows {
+			if x.Free != x.Limit {
+				say("%s %s: %d of %d free, %d held, %d spent", k.Key, x.Rule, x.Free, x.Limit, x.Held, x.Spent)
+			}
+		}
+	}
+	if s.Leases > 0 || s.Waiting > 0 {
+		say("%d leases and %d waiters in the ledger", s.Leases, s.Waiting)
+	}
+	st := s.Stats
+	if st.Granted != st.Spent+st.Returned+st.Expired {
+		say("%d tokens granted, %d spent, %d returned, %d expired", st.Granted, st.Spent, st.Returned, st.Expired)
+	}
+	if st.SlotsGranted != st.SlotsFreed+st.SlotsCut+st.SlotsExpired {
+		say("%d slots granted, %d freed, %d cut, %d expired", st.SlotsGranted, st.SlotsFreed, st.SlotsCut, st.SlotsExpired)
+	}
+	if n := len(w.calls.pending); n > 0 {
+		say("%d callers were never answered", n)
+	}
+	for _, h := range fleet {
+		for _, k := range h.keys {
+			b := h.pools[k].Books()
+			if !h.pools[k].Idle() || b.Granted != b.Spent+b.Returned+b.Expired {
+				say("pool %s of %s: idle %v, %+v", k, h.name, h.pools[k].Idle(), b)
+			}
+		}
+	}
+	return left
+}
+
+// use is what the fleet got of the contract while it was calm and saturated. It
+// is judged by key k, where the windows are at least 200 round trips long.
+func (w *World) use(c Contract, rules []oracle.Rule, busy time.Duration) float64 {
+	from := origin + int64(busy)
+	var spends []oracle.Spend
+	for _, s := range oracle.Under(w.spends, "k") {
+		if s.At >= from && s.At < from+int64(busyFor) {
+			spends = append(spends, s)
+		}
+	}
+	schedule := oracle.Schedule{Rules: rules, Hold: 20 * time.Millisecond, From: from}
+	period := time.Second
+	for _, r := range rules {
+		period = max(period, r.Window)
+	}
+	use, err := oracle.Use(spends, schedule, from, from+int64(busyFor), period)
+	if err != nil {
+		return 0
+	}
+	return use
+}

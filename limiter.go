@@ -1,0 +1,80 @@
+package ration
+
+import (
+	"context"
+	"time"
+
+	"ration/worker"
+)
+
+// Limiter spends what a contract allows on one key. It is safe for concurrent
+// use, and so cheap to call that every call may ask.
+type Limiter struct {
+	inner *worker.Limiter
+}
+
+// Key is what is limited.
+func (l *Limiter) Key() string { return string(l.inner.Key()) }
+
+// Allow is AllowN of 1.
+func (l *Limiter) Allow() bool { return l.inner.AllowN(1) }
+
+// AllowN spends n tokens if they are at hand in this process, and says whether it
+// did: nanoseconds, no network, no waiting. When it is false a refill has been
+// asked for, so ask again, or Wait. It is false for n below 1, while callers wait
+// here, and always on a key with a concurrency rule, where Acquire works.
+func (l *Limiter) AllowN(n int64) bool { return l.inner.AllowN(n) }
+
+// Wait is WaitN of 1.
+func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
+
+// WaitN waits until n tokens are spent. n below 1 is an error. If ctx ends first
+// the error is ctx's, nothing is spent, and what had been granted serves the next
+// caller. A *Refused says that waiting does not help, or is known to take longer
+// than ctx allows. On a key with a concurrency rule it is ErrNeedsHandle.
+func (l *Limiter) WaitN(ctx context.Context, n int64) error { return outward(l.inner.WaitN(ctx, n)) }
+
+// Acquire waits as WaitN does, for a slot too where a concurrency rule binds, and
+// gives a handle. End it by one of its methods: until then it may hold a slot.
+func (l *Limiter) Acquire(ctx context.Context, cost int64) (*Handle, error) {
+	h, err := l.inner.Acquire(ctx, cost)
+	if err != nil {
+		return nil, outward(err)
+	}
+	return &Handle{h}, nil
+}
+
+// Handle is a call that may leave. End it by Finish, Cancel, Abandon or Settle:
+// the first one counts, the others do nothing. It is safe for concurrent use.
+type Handle struct {
+	inner *worker.Handle
+}
+
+// Context ends when the handle does, when the context given to Acquire does, or,
+// with the cause ErrLeaseLost, when the lease of its slot is lost. Make the call
+// with it.
+func (h *Handle) Context() context.Context { return h.inner.Context() }
+
+// Sent is the instant of the spend, the very one that the coordinator dates it
+// with, from a clock that does not step while the process runs.
+func (h *Handle) Sent() time.Time { return h.inner.Sent() }
+
+// Waited is how long Acquire took.
+func (h *Handle) Waited() time.Duration { return h.inner.Waited() }
+
+// Finish says that the upstream has answered: a slot is free at once.
+func (h *Handle) Finish() { h.inner.Finish() }
+
+// Cancel says that the call never left: its tokens serve the next caller or go
+// back at once, unless they have been reported as spent, which happens a third of
+// the shortest window after Acquire at the latest.
+func (h *Handle) Cancel() { h.inner.Cancel() }
+
+// Abandon says that the call left, but that nobody waits for its answer any more.
+// Its slot is free a guard later, since the upstream may be at work still.
+func (h *Handle) Abandon() { h.inner.Abandon() }
+
+// Settle finishes a call that used no more than its cost; the rest goes back as
+// by Cancel. A used below 0 or above the cost is an error that names both, and
+// the whole cost is spent.
+func (h *Handle) Settle(used int64) error { return h.inner.Settle(used) }

@@ -1,0 +1,42 @@
+package ration
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Option changes how Connect or Local sets a client up.
+type Option func(*settings)
+
+// WithName says what the fleet calls this process; the host's name and the
+// process's number unless given.
+func WithName(name string) Option { return func(s *settings) { s.worker.Name = name } }
+
+// WithCell names the deployment, where several share a NATS system.
+func WithCell(cell string) Option { return func(s *settings) { s.client.Cell = cell } }
+
+// WithConnectWait says how long Connect waits for NATS, 500 ms unless given.
+func WithConnectWait(d time.Duration) Option { return func(s *settings) { s.connect.Wait = d } }
+
+// WithLog says where to log what an operator acts on; nowhere unless given.
+func WithLog(l *slog.Logger) Option { return func(s *settings) { s.logTo(l) } }
+
+// Credentials is how to show NATS who this is, as the nats command takes them.
+type Credentials struct {
+	Creds    string // file with a user's JWT and seed
+	User     string
+	Password string
+	Token    string
+	NKey     string // file with a user's seed
+	Cert     string // file with the TLS certificate to show
+	Key      string // file with its private key
+	CA       string // file with the authorities to trust
+}
+
+// WithCredentials says how to show NATS who this is.
+func WithCredentials(c Credentials) Option {
+	return func(s *settings) {
+		s.connect.Creds, s.connect.User, s.connect.Password, s.connect.Token = c.Creds, c.User, c.Password, c.Token
+		s.connect.NKey, s.connect.Cert, s.connect.Key, s.connect.CA = c.NKey, c.Cert, c.Key, c.CA
+	}
+}

@@ -186,3 +186,16 @@ func TestBucketWaitsForWhatIsDue(t *testing.T) {
 	require.True(t, ok)
 	require.Zero(t, wait, "everything held could be returned now")
 }
+
+// What is settled in the very instant of a refill changes nothing about it.
+func TestBucketWaitEndsInTheInstantOfADue(t *testing.T) {
+	w := exact(t, "3/1s bucket").Window(at)
+	w.Take(at, 3)
+	w.Settle(at, 2, at)
+	third := time.Second/3 + 1
+	for _, shift := range []time.Duration{-1, 0, 1} {
+		wait, ok := w.Wait(at, 1, []algo.Due{{At: at.Add(third + shift), N: 1}})
+		require.True(t, ok)
+		require.Equal(t, third, wait, shift)
+	}
+}

@@ -119,6 +119,18 @@ func TestFixedDatesSpendsLaterByTheClockAllowance(t *testing.T) {
 	}
 }
 
+// What is due later has no age yet, however far clocks may be apart.
+func TestClockAllowanceLeavesLaterDuesAlone(t *testing.T) {
+	noon := utc("2026-01-15 12:00:00")
+	for _, ppm := range []int64{0, 200, 600_000, 1_000_000} {
+		w := algo.Compile(must(t, "5/1h fixed"), algo.Allowance{PPM: ppm}).Window(noon)
+		w.Take(noon, 5)
+		wait, ok := w.Wait(noon, 1, []algo.Due{{At: noon.Add(90 * time.Minute), N: 5}})
+		require.True(t, ok)
+		require.Equal(t, 2*time.Hour, wait, ppm)
+	}
+}
+
 func TestCalendarReachesItsEnds(t *testing.T) {
 	for _, text := range []string{"5/1h fixed", "5/1d fixed", "5/1w fixed", "5/1mo fixed"} {
 		for _, now := range []algo.Instant{math.MinInt64, math.MinInt64 + 1, math.MaxInt64 - 1, math.MaxInt64} {

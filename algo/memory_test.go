@@ -94,3 +94,19 @@ func TestUseWithManyMarksIsAtLeast99Percent(t *testing.T) {
 		})
 	}
 }
+
+// Dates go up on the grid, never down: an upstream that counts exactly is never
+// over, though the window was used to the last token.
+func TestGridIsAgainstTheCaller(t *testing.T) {
+	w := exact(t, "3000/1s").Window(at)
+	random := seeded(1)
+	var spends []spend
+	for now := at; now < at.Add(3*time.Second); now = now.Add(time.Duration(random.Int64N(int64(200 * time.Microsecond)))) {
+		if w.Free(now) > 0 {
+			w.Take(now, 1)
+			w.Settle(now, 1, now)
+			spends = append(spends, spend{int64(now), 1})
+		}
+	}
+	require.Equal(t, int64(3000), mostTrailing(spends, int64(time.Second)))
+}

@@ -19,12 +19,13 @@ const (
 //	4 concurrent
 //	unlimited
 //
-// Words after the period may come in any order, each once. Numbers are whole; limit
-// and burst go up to MaxLimit. They may have single underscores between digits (10_000). Words
-// are in lower case; blanks between pieces do not matter. A period without a
-// number is one of its unit, and several units go from large to small. It is
-// from 1 ns to MaxPeriod; "1d" is 24 h for sliding and a calendar day for fixed
-// windows, which are otherwise under a day or "1w" or "1mo"; "1y" is 365 days.
+// Words after the period may come in any order, each once. Numbers are whole and
+// may have single underscores between digits (10_000); limit and burst go up to
+// MaxLimit. Words are in lower case; blanks between pieces do not matter. A
+// period without a number is one of its unit, and several units go from large to
+// small. It is from 1 ns to MaxPeriod; "1d" is 24 h for sliding and a calendar
+// day for fixed windows, which are otherwise under a day or "1w" or "1mo"; "1y"
+// is 365 days.
 //
 // The error is a *RuleError.
 func ParseRule(text string) (Rule, error) {

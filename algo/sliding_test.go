@@ -116,6 +116,8 @@ func TestAllowanceLengthensTheWindow(t *testing.T) {
 		{"1/1s", algo.Allowance{Guard: 1, PPM: 200}, time.Second + time.Second/5000 + 1},
 		{"1/7ns", algo.Allowance{PPM: 1}, 8},
 		{"1/3650d", algo.Allowance{PPM: 1_000_000, Guard: algo.MaxPeriod}, 3 * algo.MaxPeriod},
+		{"1/1s bucket", algo.Allowance{PPM: 200}, time.Second + time.Second/5000},
+		{"3/1s bucket burst=1", algo.Allowance{PPM: 1}, (time.Second + 1000 + 2) / 3},
 		{"1 concurrent", algo.Allowance{}, 0},
 		{"1 concurrent", algo.Allowance{Guard: 50 * ms, PPM: 200}, 50 * ms},
 		{"unlimited", algo.Allowance{Guard: 50 * ms, PPM: 200}, 0},

@@ -233,6 +233,16 @@ func TestRestoreMendsWhatStateNeverGives(t *testing.T) {
 	}
 }
 
+func TestRestoreSortsMarks(t *testing.T) {
+	w := exact(t, "10/1s").Restore(algo.State{Seen: at.Add(600 * ms), Spent: 9, Marks: []algo.Mark{
+		{At: at.Add(500 * ms), N: 2}, {At: at, N: 1},
+	}})
+	require.Equal(t, int64(7), w.Free(at.Add(600*ms)), "marks are trusted over their sum")
+	require.Equal(t, int64(7), w.Free(at.Add(time.Second-1)))
+	require.Equal(t, int64(8), w.Free(at.Add(time.Second)))
+	require.Equal(t, int64(10), w.Free(at.Add(1500*ms)))
+}
+
 func TestInstantsStopAtTheirEnds(t *testing.T) {
 	const first, last algo.Instant = math.MinInt64, math.MaxInt64
 	require.Equal(t, last, last.Add(1))

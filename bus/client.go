@@ -222,7 +222,7 @@ func closed() error {
 // format. An answer that makes no sense otherwise is the coordinator's fault,
 // not the asker's.
 func misunderstood(err error) error {
-	var answer *reply
+	var answer *toldError
 	if errors.As(err, &answer) || errors.Is(err, lease.ErrFormat) {
 		return err
 	}

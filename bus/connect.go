@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -132,9 +133,10 @@ func dial(url string, cfg ConnectConfig, options []nats.Option) (*nats.Conn, err
 	}
 }
 
-// away says that nobody answered, as opposed to somebody who refused.
+// away says that nobody answered, as opposed to somebody who refused or a file
+// that is missing.
 func away(err error) bool {
-	var network interface{ Timeout() bool }
+	var network *net.OpError
 	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &network)
 }
 

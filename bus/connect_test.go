@@ -128,6 +128,7 @@ func TestCredentialsAreThoseNatsKnows(t *testing.T) {
 		cfg.Wait = time.Second
 		_, err := Connect(byUser, cfg)
 		require.ErrorContains(t, err, "missing.")
+		require.NotErrorIs(t, err, lease.ErrNoCoordinator)
 	}
 }
 

@@ -15,15 +15,15 @@ import (
 // right to publish or subscribe. The error that wraps it names the subject.
 var ErrPermission = errors.New("bus: NATS forbids it")
 
-// reply is an error that the coordinator answered: the sentinel of its code
+// toldError is an error that the coordinator answered: the sentinel of its code
 // and its own words.
-type reply struct {
+type toldError struct {
 	sentinel *lease.Error
 	text     string
 }
 
-func (r *reply) Error() string { return r.text }
-func (r *reply) Unwrap() error { return r.sentinel }
+func (e *toldError) Error() string { return e.text }
+func (e *toldError) Unwrap() error { return e.sentinel }
 
 // said gives the error of a code and a message from the wire. A code that this
 // side does not know counts as lease.ErrInternal; its words are kept.
@@ -31,13 +31,13 @@ func said(code, message string) error {
 	sentinel := lease.FromCode(code)
 	switch {
 	case sentinel.Code() != code:
-		return &reply{sentinel, fmt.Sprintf("%v (%q): %s", sentinel, code, message)}
+		return &toldError{sentinel, fmt.Sprintf("%v (%q): %s", sentinel, code, message)}
 	case message == "" || message == sentinel.Error():
 		return sentinel
 	case !strings.Contains(message, sentinel.Error()):
 		message = sentinel.Error() + ": " + message
 	}
-	return &reply{sentinel, message}
+	return &toldError{sentinel, message}
 }
 
 // encodeError writes err as an error reply. It has this form in every format.
@@ -62,7 +62,7 @@ func answered(body []byte) error {
 	return checkFormat(body)
 }
 
-// told gives the error that body tells, as a *reply, if it is an error reply.
+// told gives the error that body tells, as a *toldError, if it is an error reply.
 func told(body []byte) error {
 	if err := document(body); err != nil {
 		return err
@@ -84,7 +84,7 @@ func told(body []byte) error {
 		}, "code")
 		failure = said(code, message)
 		if sentinel, ok := failure.(*lease.Error); ok {
-			failure = &reply{sentinel, sentinel.Error()}
+			failure = &toldError{sentinel, sentinel.Error()}
 		}
 		return true, err
 	})

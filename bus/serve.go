@@ -36,6 +36,8 @@ type ServeConfig struct {
 	Ready func()
 	// Log hears what an operator acts on; nil for none.
 	Log *slog.Logger
+
+	most int // acquires under way; maxAcquires if 0
 }
 
 func (c ServeConfig) complete() ServeConfig {
@@ -50,6 +52,9 @@ func (c ServeConfig) complete() ServeConfig {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.most == 0 {
+		c.most = maxAcquires
 	}
 	return c
 }
@@ -78,8 +83,10 @@ const (
 	grace = 25 * time.Millisecond
 	// How long draining may take.
 	drainWait = time.Second
-	// How much longer than its patience a request may be under way.
-	slack = 5 * time.Second
+	// How much longer than its patience a request may be under way, and the
+	// patience that this is reckoned with at most.
+	slack   = 5 * time.Second
+	longest = 24 * time.Hour
 )
 
 // Serve answers for cfg.Lessor until ctx ends, then gives nil. It unsubscribes

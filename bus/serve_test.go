@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,6 +125,24 @@ func TestSubjectAndBodyAgree(t *testing.T) {
 	}
 }
 
+// TestPatienceWithoutEndIsStillPatience: a sum past the largest duration would
+// end the request at once.
+func TestPatienceWithoutEndIsStillPatience(t *testing.T) {
+	e := embed(t)
+	f := granting()
+	f.acquire = func(ctx context.Context, r lease.Request) (lease.Answer, error) {
+		if end, ok := ctx.Deadline(); !ok || time.Until(end) < time.Hour {
+			return lease.Answer{}, fmt.Errorf("it ends at %v", end)
+		}
+		return grantOf(r), nil
+	}
+	serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{Lessor: f})
+	r := request(1, "acme")
+	r.Patience = math.MaxInt64
+	_, err := NewClient(dialed(t, e.URL(), ConnectConfig{}), ClientConfig{}).Acquire(bounded(t), r)
+	require.NoError(t, err)
+}
+
 func TestRequestNobodyWaitsForIsNotGranted(t *testing.T) {
 	e := embed(t)
 	f := granting()
@@ -152,20 +171,18 @@ func TestTooManyAreTurnedAway(t *testing.T) {
 		<-ctx.Done()
 		return lease.Answer{}, ctx.Err()
 	}
-	stop := serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{Lessor: f})
+	const most = 200
+	stop := serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{Lessor: f, most: most})
 	hand := dialed(t, e.URL(), ConnectConfig{})
-	subject := "ration.v1.default.p.0.acquire.k"
-	for sent := 0; sent < maxAcquires; {
-		for range 500 {
-			require.NoError(t, hand.PublishRequest(subject, "nowhere", []byte(sound)))
-			sent++
-		}
-		require.Eventually(t, func() bool { return inside.Load() == int64(sent) }, 30*time.Second, time.Millisecond)
+	patient := strings.Replace(sound, `"patience":"0s"`, `"patience":"1h"`, 1)
+	for range most {
+		require.NoError(t, hand.PublishRequest("ration.v1.default.p.0.acquire.k", "nowhere", []byte(patient)))
 	}
+	require.Eventually(t, func() bool { return inside.Load() == most }, 30*time.Second, time.Millisecond)
 	c := NewClient(hand, ClientConfig{})
 	_, err := c.Acquire(bounded(t), request(1, "k"))
 	require.ErrorIs(t, err, lease.ErrLineFull)
-	require.ErrorContains(t, err, "10000 requests are under way")
+	require.ErrorContains(t, err, "200 requests are under way")
 	_, err = c.Report(bounded(t), lease.Report{Holder: holder, GivenUp: []lease.GivenUp{{ID: request(1).ID, Keys: []lease.Key{"k"}}}})
 	require.NoError(t, err)
 	stop()

@@ -45,7 +45,7 @@ func newServing(nc *nats.Conn, cfg ServeConfig) *serving {
 	s := &serving{
 		nc:       nc,
 		cfg:      cfg,
-		acquires: make(chan struct{}, maxAcquires),
+		acquires: make(chan struct{}, cfg.most),
 		reports:  make(chan struct{}, maxReports),
 	}
 	s.asked, s.cut = context.WithCancel(context.Background())
@@ -123,13 +123,13 @@ func (s *serving) acquire(ctx context.Context, body []byte, belongs func([]lease
 	}
 	// The lessor answers within the patience; this only bounds what a fault
 	// could leave behind.
-	ctx, cancel := context.WithTimeout(ctx, max(r.Patience+slack, slack))
+	ctx, cancel := context.WithTimeout(ctx, min(r.Patience, longest)+slack)
 	defer cancel()
 	a, err := s.cfg.Lessor.Acquire(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return sent(encodeAnswer(a))
+	return written(encodeAnswer(a))
 }
 
 func (s *serving) report(ctx context.Context, body []byte, belongs func([]lease.Key) error) ([]byte, error) {
@@ -151,11 +151,11 @@ func (s *serving) report(ctx context.Context, body []byte, belongs func([]lease.
 	if err != nil {
 		return nil, err
 	}
-	return sent(encodeReply(reply))
+	return written(encodeReply(reply))
 }
 
-// sent turns an answer that cannot be written into a fault of this side.
-func sent(body []byte, err error) ([]byte, error) {
+// written turns an answer that cannot be written into a fault of this side.
+func written(body []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: its answer cannot be written: %v", lease.ErrInternal, err)
 	}

@@ -3,6 +3,7 @@ package lease
 import (
 	"container/list"
 	"math"
+	"time"
 
 	"ration/algo"
 )
@@ -75,34 +76,32 @@ func (l *Ledger) leave(w *waiter) {
 	}
 }
 
-// serve grants to the waiters at a what can be granted now, in order.
+// serve grants to the waiters at a what can be granted now, in order, and sets
+// the timer for what passing time will free.
 func (l *Ledger) serve(a *account) {
 	wake := algo.Instant(math.MaxInt64)
-	evaluated := 0
+	evaluated, skipped := 0, false
 	for e := a.line.front(); e != nil; {
 		w := e.Value.(*waiter)
 		e = e.Next() // w may leave
-		if evaluated > 0 && w.req.Need.Tokens > 0 && a.shut(l.now, w) {
-			// Nobody who needs tokens can be served before the ones above.
+		if evaluated > 0 && a.shut(l.now, w) {
+			skipped = true
 			if a.line.slotsOnly == 0 {
-				break
+				break // nobody further can be served
 			}
 			continue
 		}
-		lacks := l.try(w)
-		if lacks == nil {
-			continue
+		if lacks := l.try(w); lacks != nil {
+			evaluated++
+			wake = min(wake, l.wake(lacks))
 		}
-		evaluated++
-		wake = min(wake, l.wake(lacks))
 	}
 	if a.line.len() == 0 {
 		return
 	}
-	if a.line.keepers[tokens] == nil {
-		if d, _ := a.wait(l.now, tokens, 1, a.lasting(l.now, tokens, l.config.TokenTTL)); d > 0 {
-			wake = min(wake, l.now.Add(d))
-		}
+	if skipped && a.free(l.now, tokens) == 0 {
+		d, _ := a.wait(l.now, tokens, 1, a.lasting(l.now, tokens, l.config.TokenTTL))
+		wake = min(wake, later(l.now, d))
 	}
 	if wake < a.line.wake || !l.now.Before(a.line.wake) {
 		a.line.wake = wake
@@ -112,6 +111,14 @@ func (l *Ledger) serve(a *account) {
 	}
 }
 
+// later is now plus d, or the end of time if d is for ever.
+func later(now algo.Instant, d time.Duration) algo.Instant {
+	if d == math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return now.Add(d)
+}
+
 func (n *line) front() *list.Element {
 	if n.waiters == nil {
 		return nil
@@ -119,9 +126,12 @@ func (n *line) front() *list.Element {
 	return n.waiters.Front()
 }
 
-// shut says that no request after w's predecessors that needs tokens can be
-// granted at a: none are free, or they are kept.
+// shut says that w, which is not the first in line, needs tokens and cannot be
+// granted any at a: none are free, or they are kept for somebody before it.
 func (a *account) shut(now algo.Instant, w *waiter) bool {
+	if w.req.Need.Tokens == 0 || a.line.keepers[tokens] == w {
+		return false
+	}
 	return a.line.kept(tokens, w) || a.free(now, tokens) == 0
 }
 
@@ -213,10 +223,7 @@ func (l *Ledger) wake(lacks []lack) algo.Instant {
 			return math.MaxInt64 // the keeper's leaving stirs the account
 		}
 		d, _ := k.account.wait(l.now, k.of, k.need, k.account.lasting(l.now, k.of, l.config.TokenTTL))
-		if d == math.MaxInt64 {
-			return math.MaxInt64
-		}
-		at = max(at, l.now.Add(d))
+		at = max(at, later(l.now, d))
 	}
 	return at
 }

@@ -378,6 +378,7 @@ func (p *Pool) lose(now time.Duration, h *holding) {
 
 // drop forgets a lease. What is accounted for nowhere was in limbo, and expires.
 func (p *Pool) drop(h *holding) {
+	p.expire(h)
 	if swift := h.swift.Load(); swift > h.dated {
 		h.spent += swift - h.dated
 		p.books.Spent += swift - h.dated

@@ -148,7 +148,11 @@ func (p *Pool) survey(now time.Duration) view {
 			v.tokens += r.want.Tokens - need.Tokens
 		}
 	}
-	v.idle, _ = p.slots(now)
+	idle, busy := p.slots(now)
+	v.idle = idle
+	if p.scarce(now) {
+		v.idle += min(busy, p.share()) // as good as idle: they will be, within W/100
+	}
 	return v
 }
 

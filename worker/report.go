@@ -103,7 +103,7 @@ func (p *Pool) Recalled(now time.Duration, r lease.Recall) {
 	p.tightTill = now + p.cfg.Calm
 	p.demand.look(now)
 	keep := int64(0)
-	if p.line.count == 0 && now-p.lastSpend < p.cfg.IdleAfter {
+	if now-p.lastSpend < p.cfg.IdleAfter {
 		keep = p.share()
 	}
 	for _, h := range slices.Clone(p.stock) {

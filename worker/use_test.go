@@ -44,7 +44,7 @@ func TestFleetUsesWhatItMay(t *testing.T) {
 		{"1000/1s", false, 8, 16, 0, time.Second, 1000, 0.97},
 		{"10/100ms", false, 2, 4, 0, 100 * time.Millisecond, 10, 0.93},
 		{"200/1s, 550/3s, 16 concurrent", true, 8, 4, 20 * time.Millisecond, 3 * time.Second, 550, 0.97},
-		{"50/1s bucket burst=10", false, 4, 4, 0, 0, 50, 0.95},
+		{"50/1s bucket burst=25", false, 4, 4, 0, 0, 50, 0.95},
 		{"8 concurrent", true, 4, 4, 50 * time.Millisecond, time.Second, 160, 0.93},
 		{"1000/1s, 8 concurrent", true, 1, 20, 10 * time.Millisecond, time.Second, 800, 0.93},
 	} {

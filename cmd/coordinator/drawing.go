@@ -197,7 +197,7 @@ func (c columns) header() string {
 	if c.bar {
 		bar = fmt.Sprintf("  %-*s", barWidth, "USE")
 	}
-	return c.left(cells{rule: "KEY / RULE"})[2:] + bar + c.right(cells{free: "FREE", held: "HELD", spent: "SPENT", limit: "LIMIT", full: "FULL IN"})
+	return fmt.Sprintf("%-*s", c.rule, "KEY / RULE") + bar + c.right(cells{free: "FREE", held: "HELD", spent: "SPENT", limit: "LIMIT", full: "FULL IN"})
 }
 
 func (c columns) left(t cells) string {
@@ -217,11 +217,13 @@ func (c columns) right(t cells) string {
 func short(d time.Duration) string {
 	switch {
 	case d >= time.Minute:
-		return d.Round(time.Second).String()
+		d = d.Round(time.Second)
 	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
+		d = d.Round(10 * time.Millisecond)
+	case d >= 10*time.Millisecond:
+		d = d.Round(time.Millisecond)
 	}
-	return d.Round(max(1, min(d/1000, time.Millisecond))).String()
+	return d.String()
 }
 
 func (a amount) String() string {

@@ -19,11 +19,15 @@ const (
 	outputWait = time.Second
 )
 
-// nursery starts commands. The kernel kills them when the thread that started
-// them ends (see dieWithUs), so one thread starts them all and lives as long as
-// the nursery. Close it when no command runs any more.
+// nursery starts commands and sees to it that none outlives this process.
+//
+// The kernel kills a command when the thread that started it ends (dieWithUs), so
+// one thread starts them all and lives as long as the nursery. What a command has
+// started itself is killed by a warden. Close the nursery when no command runs
+// any more.
 type nursery struct {
 	births chan birth
+	deaths chan int
 	ended  chan struct{}
 }
 
@@ -32,16 +36,33 @@ type birth struct {
 	err chan<- error
 }
 
-func openNursery() *nursery {
-	n := &nursery{make(chan birth), make(chan struct{})}
+func openNursery() (*nursery, error) {
+	w, err := hireWarden()
+	if err != nil {
+		return nil, err
+	}
+	n := &nursery{make(chan birth), make(chan int), make(chan struct{})}
 	go func() {
 		defer close(n.ended)
+		defer w.dismiss()
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for b := range n.births {
-			b.err <- b.cmd.Start()
+		for {
+			select {
+			case b, ok := <-n.births:
+				if !ok {
+					return
+				}
+				err := b.cmd.Start()
+				if err == nil {
+					w.begun(b.cmd.Process.Pid)
+				}
+				b.err <- err
+			case group := <-n.deaths:
+				w.ended(group)
+			}
 		}
 	}()
-	return n
+	return n, nil
 }
 
 func (n *nursery) close() {
@@ -51,13 +72,14 @@ func (n *nursery) close() {
 
 // child is a command that runs.
 type child struct {
+	nursery  *nursery
 	cmd      *exec.Cmd
 	out, err *cli.Lines
 }
 
 // start runs a command with an empty stdin, in a process group of its own.
 func (n *nursery) start(args []string, out, err io.Writer) (*child, error) {
-	c := &child{exec.Command(args[0], args[1:]...), cli.NewLines(out), cli.NewLines(err)}
+	c := &child{n, exec.Command(args[0], args[1:]...), cli.NewLines(out), cli.NewLines(err)}
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.err
 	c.cmd.WaitDelay = outputWait
 	c.cmd.SysProcAttr = dieWithUs()
@@ -90,6 +112,7 @@ func (c *child) wait(polite, hard context.Context) (code int, cut bool) {
 		kill(c.cmd.Process)
 	}()
 	err := c.cmd.Wait()
+	c.nursery.deaths <- c.cmd.Process.Pid
 	close(over)
 	<-watched
 	c.out.Close()

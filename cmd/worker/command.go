@@ -17,6 +17,7 @@ type commands struct {
 	Exec    execCommand    `cmd:"" help:"Run a command for each line of input, xargs for a fleet."`
 	Load    loadCommand    `cmd:"" help:"Make demand, for trying things out."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+	Warden  wardenCommand  `cmd:"" hidden:"" help:"Kill what commands leave behind when the worker that started this is killed."`
 }
 
 // runner is a command that has been read.

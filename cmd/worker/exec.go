@@ -32,12 +32,19 @@ func (c *execCommand) run(ctx context.Context, s cli.Streams) error {
 	if c.Jobs < 1 {
 		return cli.Misuse("-j %d is below 1", c.Jobs)
 	}
+	if len(c.Command) > 0 && c.Command[0] == "--" { // what divides it from the flags
+		c.Command = c.Command[1:]
+	}
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return cli.Misuse("there is no command to run; give one after --")
 	}
 	return c.session(ctx, s, "exec", "command", func(v *shift) error {
-		r := &execution{shift: v, command: c.Command, jobs: c.Jobs, nursery: openNursery()}
-		defer r.nursery.close()
+		n, err := openNursery()
+		if err != nil {
+			return err
+		}
+		defer n.close()
+		r := &execution{shift: v, command: c.Command, jobs: c.Jobs, nursery: n}
 		return r.do(s)
 	})
 }
@@ -75,7 +82,7 @@ func (r *execution) do(s cli.Streams) error {
 	case input.err != nil:
 		r.tally.note(func(t *tallied) { t.broken = input.err })
 	case !input.all:
-		r.voice.Say("the input after line %d was not read", input.read)
+		r.voice.Say("the input after line %d was not read", input.last)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client,
 	if err := client.Contact(first, d.Key); err != nil {
 		if errors.Is(err, ration.ErrNoCoordinator) {
 			err = &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("no coordinator answers at %s in cell %s within %v; start one, or name another place with --nats or --cell",
-				d.Nats, d.Cell, d.ConnectWait)}
+				cli.Redacted(d.Nats), d.Cell, d.ConnectWait)}
 		}
 		return nil, errors.Join(err, client.Close(ctx))
 	}

@@ -73,6 +73,10 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 	defer release()
 	client, err := d.connect(soft, voice)
 	if err != nil {
+		var stopped *cli.Signal
+		if errors.As(context.Cause(soft), &stopped) {
+			err = &cli.Exit{Code: stopped.Code(), Err: fmt.Errorf("%w before a coordinator answered", stopped)}
+		}
 		return errors.Join(err, journal.close())
 	}
 	limiter, err := client.Limiter(d.Key)

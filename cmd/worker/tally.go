@@ -83,7 +83,7 @@ func (t *tally) verdict() error {
 	case end.broken != nil:
 		return end.broken
 	case end.refusal != nil:
-		return end.refusal
+		return refused(end.refusal)
 	case end.failed > 0:
 		return &cli.Exit{Code: cli.Failed}
 	case end.late > 0:

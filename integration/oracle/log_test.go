@@ -14,6 +14,7 @@ import (
 func TestLogReadsWhatWorkersWrite(t *testing.T) {
 	spends, err := oracle.Read(strings.NewReader(`{"key":"demo","sent":1700000000000000001}
 {"item":"a","key":"demo","exit":0,"sent":"1700000000000000003","cost":4,"done":1700000000000000009}
+{"key64":"/w==","sent":1700000000000000005}
 `))
 	require.NoError(t, err)
 	require.Equal(t, []oracle.Spend{

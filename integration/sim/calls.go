@@ -129,6 +129,9 @@ func (c *calls) decide(x *caller) {
 	case worker.Taken:
 		// The process may be stopped between the take and the reading of the
 		// clock.
+		if c.world.chance(0.002, "pause before the spend") {
+			x.holder.pause(c.world.between(time.Second, 12*time.Second))
+		}
 		x.holder.after(0, func() { c.spendNow(x, call) })
 	case worker.Failed:
 		c.failed++
@@ -158,7 +161,7 @@ func (c *calls) spendNow(x *caller, call *worker.Call) {
 	if !c.saturate {
 		d = w.between(0, 60*time.Millisecond)
 		if w.chance(0.01, "long call") {
-			d = w.between(5*time.Second, 25*time.Second)
+			d = w.between(5*time.Second, 15*time.Second)
 		}
 	}
 	x.holder.after(d, func() { c.end(x, call) })

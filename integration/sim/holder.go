@@ -21,7 +21,8 @@ type holder struct {
 	keys   []lease.Key
 	pools  map[lease.Key]*worker.Pool
 	wakes  map[lease.Key]uint64
-	books  worker.Books // of pools that are gone
+	beat   time.Duration // the last heartbeat
+	books  worker.Books  // of pools that are gone
 }
 
 func newHolder(w *World, name string, l *lessor, ppm int64, keys []lease.Key) *holder {
@@ -39,7 +40,20 @@ func (h *holder) begin() {
 		rnd := rand.New(rand.NewPCG(h.world.rand.Uint64(), 1))
 		h.pools[k] = worker.NewPool([]lease.Key{k}, worker.DefaultPoolConfig(), h.nextID, rnd)
 	}
+	h.beat = h.elapsed()
 	h.after(lease.DefaultConfig().HeartbeatEvery(), h.heartbeat)
+}
+
+// restart takes a new incarnation, as a worker does that finds itself stopped
+// for longer than its leases live.
+func (h *holder) restart() {
+	delete(h.lessor.holders, h.id)
+	h.id.Incarnation = h.world.rand.Uint64()
+	h.lessor.holders[h.id] = h
+	for _, k := range h.keys {
+		h.pools[k].Restart(h.elapsed())
+		h.drive(k)
+	}
 }
 
 func (h *holder) nextID() lease.ID {
@@ -143,6 +157,10 @@ func (h *holder) report(k lease.Key, heartbeat bool) {
 }
 
 func (h *holder) heartbeat() {
+	if h.elapsed()-h.beat > lease.DefaultConfig().SlotTTL {
+		h.restart()
+	}
+	h.beat = h.elapsed()
 	for _, k := range h.keys {
 		p := h.pools[k]
 		p.Look()

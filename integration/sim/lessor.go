@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 
 	"ration/algo"
@@ -25,6 +27,10 @@ type lessor struct {
 	turning bool
 	wakes   uint64 // tells a wake that a later one has replaced
 	holders map[lease.Holder]*holder
+
+	policy   *lease.Policy
+	past     []lease.Stats // of ledgers that are gone
+	unlawful []string      // where a window's books were wrong
 }
 
 func newLessor(w *World, p *lease.Policy, ppm int64) *lessor {
@@ -35,12 +41,44 @@ func newLessor(w *World, p *lease.Policy, ppm int64) *lessor {
 		answers: map[lease.Ticket]func(lease.Answer){},
 		replies: map[lease.Ticket]func(lease.Reply){},
 		holders: map[lease.Holder]*holder{},
+		policy:  p,
 	}
+	l.campaign()
+	return l
+}
+
+func (l *lessor) campaign() {
 	var err error
 	if l.epoch, err = l.mirror.Campaign(context.Background()); err != nil {
 		panic(err)
 	}
-	return l
+	l.seq = 0
+}
+
+// crash kills the process. After a while another one leads: all it knows is what
+// the mirror has, and it loads that as it is asked for.
+func (l *lessor) crash(down time.Duration) {
+	l.past = append(l.past, l.ledger.Stats())
+	l.life++
+	l.pauseAt, l.paused = l.world.now, l.world.now+down
+	l.in, l.turning = nil, false
+	clear(l.answers)
+	clear(l.replies)
+	if err := l.mirror.Resign(context.Background(), l.epoch); err != nil {
+		panic(err)
+	}
+	l.ledger = lease.NewLedger(l.policy, lease.DefaultConfig())
+	l.campaign()
+	l.after(0, l.turn)
+}
+
+// stats adds up what all ledgers counted. What one adopted, another had granted.
+func (l *lessor) stats() lease.Stats {
+	sum := l.ledger.Stats()
+	for _, s := range l.past {
+		add(&sum, s)
+	}
+	return sum
 }
 
 // instant is ledger time: the wall clock at the beginning, and from then on the
@@ -85,6 +123,9 @@ func (l *lessor) turn() {
 	}
 	t := l.ledger.Turn(l.instant(), l.in)
 	l.in = nil
+	if l.seq%32 == 0 {
+		l.check()
+	}
 	l.seq++
 	t.Epoch, t.Seq = l.epoch, l.seq
 	if err := l.mirror.Apply(context.Background(), t); err != nil {
@@ -128,4 +169,39 @@ func (l *lessor) sleep() {
 			l.turn()
 		}
 	})
+}
+
+// check holds the ledger's windows against its leases: what a window has as held
+// is what they have not accounted for.
+func (l *lessor) check() {
+	for _, k := range l.ledger.Status(l.instant(), "").Keys {
+		var held lease.Amount
+		for _, h := range k.Holders {
+			held.Tokens += h.Held.Tokens
+			held.Slots += h.Held.Slots
+		}
+		for _, x := range k.Windows {
+			want := held.Tokens
+			if strings.Contains(x.Rule, "concurrent") {
+				want = held.Slots
+			}
+			if x.Held != want || x.Free+x.Held+x.Spent != x.Limit {
+				l.unlawful = append(l.unlawful, fmt.Sprintf("at %v %s %s: %d free, %d held, %d spent; leases hold %d",
+					l.world.now, k.Key, x.Rule, x.Free, x.Held, x.Spent, want))
+			}
+		}
+	}
+}
+
+// add adds the counts of s to those of sum.
+func add(sum *lease.Stats, s lease.Stats) {
+	to, from := reflect.ValueOf(sum).Elem(), reflect.ValueOf(s)
+	for i := range to.NumField() {
+		if f := to.Field(i); f.Kind() == reflect.Int64 {
+			f.SetInt(f.Int() + from.Field(i).Int())
+		}
+	}
+	for code, n := range s.Refused {
+		sum.Refused[code] += n
+	}
 }

@@ -43,8 +43,8 @@ type Verdict struct {
 const (
 	holders   = 4
 	faultyFor = 25 * time.Second
-	settleFor = 12 * time.Second // calm, until no fault's doing is left
-	busyFor   = 15 * time.Second // calm and saturated
+	settleFor = 32 * time.Second // calm, until no fault's doing is left
+	busyFor   = 15 * time.Second // calm and saturated, or three of the longest windows
 	quietFor  = 60 * time.Second // nobody asks
 )
 
@@ -73,16 +73,20 @@ func Run(seed uint64) Verdict {
 		fleet = append(fleet, h)
 		w.calls.start(h)
 	}
+	newStranger(w, l, keys).begin()
 	w.trouble(l, fleet)
 	w.run(faultyFor)
 	w.calm = true
 	w.run(w.now + settleFor)
 	w.calls.saturate = true
 	busy := w.now
-	w.run(busy + busyFor)
+	period := longest(rules)
+	w.run(busy + max(busyFor, 3*period))
 	w.calls.stopped = true
 	w.run(w.now + quietFor)
-	return w.verdict(seed, c, rules, l, fleet, busy)
+	v := w.verdict(seed, c, rules, l, fleet)
+	v.Use = w.use(rules, busy, period)
+	return v
 }
 
 func (c Contract) policy() string {
@@ -103,7 +107,7 @@ func (w *World) trouble(l *lessor, fleet []*holder) {
 		}
 		h := fleet[w.rand.IntN(len(fleet))]
 		if w.now >= h.paused { // it runs
-			switch w.rand.IntN(5) {
+			switch w.rand.IntN(6) {
 			case 0:
 				w.Faults["crash"]++
 				h.crash(w.between(10*time.Millisecond, 2*time.Second))
@@ -116,6 +120,9 @@ func (w *World) trouble(l *lessor, fleet []*holder) {
 			case 3:
 				w.Faults["cut off"]++
 				w.net.partition(&h.host, w.between(100*time.Millisecond, 12*time.Second))
+			case 4:
+				w.Faults["takeover"]++
+				l.crash(w.between(time.Millisecond, 500*time.Millisecond))
 			default:
 				w.Faults["coordinator paused"]++
 				l.pause(w.between(time.Millisecond, 3*time.Second))
@@ -125,8 +132,8 @@ func (w *World) trouble(l *lessor, fleet []*holder) {
 	})
 }
 
-func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor, fleet []*holder, busy time.Duration) Verdict {
-	v := Verdict{Seed: seed, Contract: c, Spends: len(w.spends), Faults: w.Faults, Ledger: l.ledger.Stats()}
+func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor, fleet []*holder) Verdict {
+	v := Verdict{Seed: seed, Contract: c, Spends: len(w.spends), Faults: w.Faults, Ledger: l.stats()}
 	for i := range w.spends {
 		if w.spends[i].Done == 0 {
 			v.Stranded = append(v.Stranded, fmt.Sprintf("a call on %s never ended", w.spends[i].Key))
@@ -137,6 +144,7 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor,
 		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 })
 		v.Violations = append(v.Violations, oracle.Violations(spends, rules)...)
 	}
+	v.Stranded = append(v.Stranded, l.unlawful...)
 	v.Stranded = append(v.Stranded, w.stranded(l, fleet)...)
 	for _, h := range fleet {
 		v.Pools.Add(h.books)
@@ -144,8 +152,15 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor,
 			v.Pools.Add(h.pools[k].Books())
 		}
 	}
-	v.Use = w.use(c, rules, busy)
 	return v
+}
+
+func longest(rules []oracle.Rule) time.Duration {
+	period := time.Second
+	for _, r := range rules {
+		period = max(period, r.Window)
+	}
+	return period
 }
 
 // stranded names what is not as it was in the beginning, after everybody has
@@ -164,10 +179,10 @@ func (w *World) stranded(l *lessor, fleet []*holder) (left []string) {
 		say("%d leases and %d waiters in the ledger", s.Leases, s.Waiting)
 	}
 	st := s.Stats
-	if st.Granted != st.Spent+st.Returned+st.Expired {
+	if st.Granted+st.Adopted != st.Spent+st.Returned+st.Expired {
 		say("%d tokens granted, %d spent, %d returned, %d expired", st.Granted, st.Spent, st.Returned, st.Expired)
 	}
-	if st.SlotsGranted != st.SlotsFreed+st.SlotsCut+st.SlotsExpired {
+	if st.SlotsGranted+st.SlotsAdopted != st.SlotsFreed+st.SlotsCut+st.SlotsExpired {
 		say("%d slots granted, %d freed, %d cut, %d expired", st.SlotsGranted, st.SlotsFreed, st.SlotsCut, st.SlotsExpired)
 	}
 	if n := len(w.calls.pending); n > 0 {
@@ -184,24 +199,20 @@ func (w *World) stranded(l *lessor, fleet []*holder) (left []string) {
 	return left
 }
 
-// use is what the fleet got of the contract while it was calm and saturated. It
-// is judged by key k, where the windows are at least 200 round trips long.
-func (w *World) use(c Contract, rules []oracle.Rule, busy time.Duration) float64 {
-	from := origin + int64(busy)
+// use is what the fleet got of key k while it was calm and saturated, over the
+// whole windows after the first.
+func (w *World) use(rules []oracle.Rule, busy, period time.Duration) float64 {
+	from, to := origin+int64(busy), origin+int64(busy+max(busyFor, 3*period))
 	var spends []oracle.Spend
 	for _, s := range oracle.Under(w.spends, "k") {
-		if s.At >= from && s.At < from+int64(busyFor) {
+		if s.At >= from && s.At < to {
 			spends = append(spends, s)
 		}
 	}
 	schedule := oracle.Schedule{Rules: rules, Hold: 20 * time.Millisecond, From: from}
-	period := time.Second
-	for _, r := range rules {
-		period = max(period, r.Window)
-	}
-	use, err := oracle.Use(spends, schedule, from, from+int64(busyFor), period)
+	use, err := oracle.Use(spends, schedule, from, to, period)
 	if err != nil {
-		return 0
+		panic(err)
 	}
 	return use
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/algo"
+)
+
+// TestWorstCaseIsReachedAndNotExceeded takes as much as each rule gives, in the
+// rhythm that suits it best, and looks at every window of the rule's period.
+func TestWorstCaseIsReachedAndNotExceeded(t *testing.T) {
+	const step = 10 * time.Millisecond
+	for _, text := range []string{
+		"5/1s", "12/3s", "10/1s fixed", "7/2s fixed", "10/1s bucket", "10/1s bucket burst=3", "10/1s bucket burst=50", "0/1s", "10/1s bucket burst=0",
+	} {
+		r, err := algo.ParseRule(text)
+		require.NoError(t, err)
+		want, _ := worst(r)
+		var most int64
+		for first := time.Duration(0); first < r.Span(); first += step { // when the taker begins
+			most = max(most, greedy(r, first, step))
+		}
+		// A bucket's last token in a window comes just as the window closes.
+		slack := int64(0)
+		if r.Kind == algo.Bucket && want > 0 {
+			slack = 1
+		}
+		require.LessOrEqual(t, most, want, text)
+		require.GreaterOrEqual(t, most, want-slack, text)
+	}
+}
+
+// greedy takes all it can from first on and gives the most that a window saw.
+func greedy(r algo.Rule, first, step time.Duration) (most int64) {
+	w := algo.Compile(r, algo.Allowance{}).Window(0)
+	span := r.Span()
+	taken := map[algo.Instant]int64{}
+	for at := algo.Instant(first); at < algo.Instant(first+3*span); at = at.Add(step) {
+		if n := w.Free(at); n > 0 {
+			w.Take(at, n)
+			w.Settle(at, n, at)
+			taken[at] = n
+		}
+	}
+	for end := range taken {
+		var sum int64
+		for at, n := range taken {
+			if at > end.Add(-span) && at <= end {
+				sum += n
+			}
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+func TestMemoryHasABoundWhateverTheLimit(t *testing.T) {
+	small, err := algo.ParseRule("10/1d")
+	require.NoError(t, err)
+	large, err := algo.ParseRule("1000000000/1d")
+	require.NoError(t, err)
+	require.Less(t, memory(small, 0), memory(large, 0))
+	require.Less(t, memory(large, 0), int64(70_000))
+}

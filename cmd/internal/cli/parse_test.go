@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type grammar struct {
+	Go struct {
+		Key   string        `required:"" placeholder:"K"`
+		Count int           `default:"3"`
+		Wait  time.Duration `env:"NATS_WAIT" default:"1s"`
+		More  []string      `arg:"" optional:""`
+	} `cmd:"" default:"withargs"`
+}
+
+func parse(environ []string, args ...string) (*grammar, *Invocation, string, error) {
+	var g grammar
+	var out bytes.Buffer
+	in, err := Parse(&g, "thing", "Does a thing.", args, Streams{Out: &out, Err: &out, Environ: environ})
+	return &g, in, out.String(), err
+}
+
+func TestFlagIsStrongerThanVariableThanDefault(t *testing.T) {
+	g, in, _, err := parse(nil, "--key", "flag")
+	require.NoError(t, err)
+	require.Equal(t, "flag", g.Go.Key)
+	require.Equal(t, 3, g.Go.Count)
+	require.False(t, in.FromEnvironment("key"))
+
+	around := []string{"RATION_KEY=around", "RATION_COUNT=7", "NATS_WAIT=2s"}
+	g, in, _, err = parse(around, "--count", "9")
+	require.NoError(t, err)
+	require.Equal(t, "around", g.Go.Key)
+	require.Equal(t, 9, g.Go.Count)
+	require.Equal(t, 2*time.Second, g.Go.Wait)
+	require.True(t, in.FromEnvironment("key"))
+	require.False(t, in.FromEnvironment("count"))
+
+	g, _, _, err = parse(append(around, "RATION_WAIT=4s"))
+	require.NoError(t, err)
+	require.Equal(t, 4*time.Second, g.Go.Wait, "the project's own name of a variable comes first")
+}
+
+func TestEmptyVariableIsUnset(t *testing.T) {
+	_, _, _, err := parse([]string{"RATION_KEY="})
+	require.ErrorContains(t, err, "missing flags: --key=K; see thing --help")
+	require.Equal(t, Misused, Code(err))
+}
+
+func TestBadValueNamesTheVariableThatSetIt(t *testing.T) {
+	_, _, _, err := parse([]string{"RATION_COUNT=many"}, "go", "--key", "k")
+	require.ErrorContains(t, err, "set by the environment variable RATION_COUNT")
+	require.ErrorContains(t, err, "see thing go --help")
+	_, _, _, err = parse([]string{"RATION_COUNT=1"}, "go", "--key", "k", "--count", "many")
+	require.NotContains(t, err.Error(), "environment")
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	_, in, out, err := parse(nil, "go", "--help")
+	require.NoError(t, err)
+	require.Nil(t, in)
+	require.Contains(t, out, "$RATION_WAIT, $NATS_WAIT")
+}

@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"time"
+
+	"ration/lease"
+)
+
+// stranger is a holder that talks nonsense about leases of its own: counts above
+// what it was granted, spends before the grant, the same again, and returns of
+// what is over. It spends nothing. Whatever it says, it harms nobody but itself.
+type stranger struct {
+	host
+	id     lease.Holder
+	seq    uint64
+	lessor *lessor
+	keys   []lease.Key
+}
+
+func newStranger(w *World, l *lessor, keys []lease.Key) *stranger {
+	return &stranger{
+		host:   host{world: w},
+		id:     lease.Holder{Name: "stranger", Incarnation: 1},
+		lessor: l,
+		keys:   keys,
+	}
+}
+
+func (s *stranger) begin() {
+	if s.world.calm {
+		return
+	}
+	if s.world.chance(0.5, "") {
+		s.ask()
+	} else {
+		s.tell()
+	}
+	s.after(s.world.between(10*time.Millisecond, 500*time.Millisecond), s.begin)
+}
+
+func (s *stranger) ask() {
+	s.seq++
+	n := 1 + s.world.rand.Int64N(4)
+	r := lease.Request{
+		ID:       lease.ID{Holder: s.id, Seq: s.seq},
+		Keys:     []lease.Key{s.keys[s.world.rand.IntN(len(s.keys))]},
+		Want:     lease.Amount{Tokens: n, Slots: 1},
+		Need:     lease.Amount{Tokens: n, Slots: s.world.rand.Int64N(2)},
+		Sent:     s.elapsed(),
+		Patience: s.world.between(0, 200*time.Millisecond),
+	}
+	s.world.net.send(&s.host, &s.lessor.host, func() { s.lessor.request(r, func(lease.Answer) {}) })
+}
+
+func (s *stranger) tell() {
+	if s.seq == 0 {
+		return
+	}
+	w := s.world
+	id := lease.ID{Holder: s.id, Seq: 1 + uint64(w.rand.Int64N(int64(s.seq)))}
+	key := s.keys[w.rand.IntN(len(s.keys))] // perhaps not the lease's
+	r := lease.Report{Holder: s.id, Sent: s.elapsed(), Heartbeat: w.rand.IntN(2) == 0}
+	if w.chance(0.2, "nonsense given up") {
+		r.GivenUp = append(r.GivenUp, lease.GivenUp{ID: id, Keys: []lease.Key{key}})
+	} else {
+		w.Faults["nonsense counted"]++
+		r.Counts = append(r.Counts, lease.Count{
+			ID:       id,
+			Keys:     []lease.Key{key},
+			Points:   []lease.Point{{Count: w.rand.Int64N(6), Age: w.between(0, time.Minute)}, {Count: w.rand.Int64N(6)}},
+			Returned: w.rand.Int64N(6),
+			Freed:    w.rand.Int64N(3),
+			Cut:      w.rand.Int64N(3),
+		})
+	}
+	w.net.send(&s.host, &s.lessor.host, func() { s.lessor.report(r, func(lease.Reply) {}) })
+}

@@ -1,0 +1,497 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/lease"
+)
+
+const ms = time.Millisecond
+
+// desk is a pool with a lessor played by hand.
+type desk struct {
+	*Pool
+	t   *testing.T
+	now time.Duration
+	seq uint64
+}
+
+func newDesk(t *testing.T) *desk {
+	d := &desk{t: t}
+	d.Pool = NewPool([]lease.Key{"k"}, DefaultPoolConfig(), func() lease.ID {
+		d.seq++
+		return lease.ID{Holder: lease.Holder{Name: "h", Incarnation: 1}, Seq: d.seq}
+	}, rand.New(rand.NewPCG(1, 1)))
+	t.Cleanup(func() { balanced(t, d.Books(), "at the end") })
+	return d
+}
+
+func (d *desk) id(seq uint64) lease.ID {
+	return lease.ID{Holder: lease.Holder{Name: "h", Incarnation: 1}, Seq: seq}
+}
+
+// pass lets time pass, with a Tick wherever the pool wants one.
+func (d *desk) pass(span time.Duration) {
+	for end := d.now + span; ; {
+		next := max(d.Next(), d.now+1)
+		if next > end {
+			d.now = end
+			return
+		}
+		d.now = next
+		d.Look()
+		d.Tick(d.now)
+	}
+}
+
+// one gives the one request that is due now.
+func (d *desk) one() lease.Request {
+	d.t.Helper()
+	rs := d.Requests(d.now)
+	require.Len(d.t, rs, 1)
+	return rs[0]
+}
+
+var rate = lease.Terms{Window: time.Second}
+var capped = lease.Terms{Window: time.Second, Concurrent: true}
+
+func granted(r lease.Request, tokens, slots int64, terms lease.Terms) lease.Answer {
+	return lease.Answer{
+		ID: r.ID, Outcome: lease.Granted, Granted: lease.Amount{Tokens: tokens, Slots: slots},
+		TokenTTL: 5 * time.Second, SlotTTL: 10 * time.Second, Terms: terms,
+	}
+}
+
+func refusal(r lease.Request, reason error) lease.Answer {
+	return lease.Answer{ID: r.ID, Outcome: lease.Refused, Refusal: lease.Refusal{Reason: reason, Key: "k"}, Terms: rate}
+}
+
+// has asks for n tokens and gives the call, spent, with its lease granted them.
+func (d *desk) has(n, tokens int64) *Call {
+	c := d.Ask(d.now, n, false, Forever)
+	r := d.one()
+	d.Answered(d.now, r.Sent, granted(r, tokens, 0, rate))
+	require.Equal(d.t, Taken, c.State())
+	require.True(d.t, d.Spend(d.now, c))
+	d.Served()
+	return c
+}
+
+func (d *desk) told() lease.Count {
+	d.t.Helper()
+	counts, _ := d.Report(d.now, true)
+	require.Len(d.t, counts, 1)
+	return counts[0]
+}
+
+func TestDeadlineCountsFromTheSendingOfTheCopyAnswered(t *testing.T) {
+	d := newDesk(t)
+	c := d.Ask(d.now, 1, false, Forever)
+	d.one()
+	d.pass(1200 * ms)
+	second := d.one()
+	require.Equal(t, d.id(1), second.ID, "the next copy has the same id")
+	require.Equal(t, time.Second, second.Sent)
+	d.pass(2 * time.Second)
+	d.Answered(d.now, 0, granted(second, 1, 0, rate)) // the first copy's answer, late
+	require.Equal(t, Taken, c.State())
+	deadline := 5*time.Second - lease.Margin(5*time.Second)
+	require.False(t, d.Spend(deadline, c), "at the deadline it is no spend")
+	require.Equal(t, Waiting, c.State(), "the caller is back in line")
+	require.EqualValues(t, 1, d.Books().Expired)
+}
+
+func TestSpendJustBeforeTheDeadlineIsOne(t *testing.T) {
+	d := newDesk(t)
+	c := d.Ask(0, 1, false, Forever)
+	r := d.one()
+	d.Answered(0, r.Sent, granted(r, 1, 0, rate))
+	require.True(t, d.Spend(5*time.Second-lease.Margin(5*time.Second)-1, c))
+}
+
+func TestAllowPastTheDeadlineIsNoSpend(t *testing.T) {
+	d := newDesk(t)
+	d.has(1, 10)
+	require.True(t, d.Allow(d.now, 1))
+	require.False(t, d.Allow(5*time.Second, 1))
+	require.EqualValues(t, 1, d.live.Load().swift.Load())
+	d.now = 5 * time.Second
+	d.Tick(d.now)
+	require.Nil(t, d.live.Load())
+	d.pass(2 * time.Second)
+	require.EqualValues(t, 8, d.Books().Expired)
+}
+
+func TestSecondAnswerToATakenIDIsDroppedInSilence(t *testing.T) {
+	d := newDesk(t)
+	d.Ask(d.now, 1, false, Forever)
+	r := d.one()
+	d.Answered(d.now, r.Sent, granted(r, 3, 0, rate))
+	d.Answered(d.now, r.Sent, granted(r, 3, 0, rate))
+	require.EqualValues(t, 3, d.Books().Granted)
+	require.EqualValues(t, 1, d.Books().Dropped)
+	require.Zero(t, d.told().Returned, "what was never taken is never returned")
+}
+
+func TestAnIDGivenUpIsNamedUntilAcknowledgedAndItsGrantIsDropped(t *testing.T) {
+	d := newDesk(t)
+	c := d.Ask(d.now, 1, false, Forever)
+	r := d.one()
+	d.Cancel(d.now, c)
+	require.LessOrEqual(t, d.Due(), d.now+ms, "giving up is told at once")
+	_, ids := d.Report(d.now, false)
+	require.Equal(t, []lease.GivenUp{{ID: r.ID, Keys: []lease.Key{"k"}}}, ids)
+	d.Answered(d.now, r.Sent, granted(r, 1, 0, rate))
+	require.Zero(t, d.Books().Granted, "given up is given up for good")
+	_, ids = d.Report(d.now, true)
+	require.Len(t, ids, 1, "the heartbeat names it again")
+	d.Replied(d.now, lease.Report{GivenUp: ids}, lease.Reply{Acknowledged: []lease.ID{r.ID}})
+	require.True(t, d.Idle())
+}
+
+func TestACancelledRequestThatWasNeverSentIsNotNamed(t *testing.T) {
+	d := newDesk(t)
+	d.Cancel(d.now, d.Ask(d.now, 1, false, Forever))
+	require.True(t, d.Idle())
+	require.Empty(t, d.Requests(d.now))
+}
+
+func TestCancelledCallersTokensServeTheNextOrGoBackAtOnce(t *testing.T) {
+	d := newDesk(t)
+	a := d.Ask(d.now, 1, false, Forever)
+	r := d.one()
+	b := d.Ask(d.now, 1, false, Forever)
+	d.Requests(d.now)
+	d.Answered(d.now, r.Sent, granted(r, 1, 0, rate))
+	require.Equal(t, Taken, a.State())
+	d.Cancel(d.now, a)
+	require.Equal(t, Taken, b.State(), "the next local caller has it")
+	require.True(t, d.Spend(d.now, b))
+	d.Cancel(d.now, b)
+	require.EqualValues(t, 1, d.Books().Returned, "nobody wants it: it goes back")
+	require.LessOrEqual(t, d.Due(), d.now+ms)
+	require.Equal(t, lease.Count{ID: r.ID, Keys: []lease.Key{"k"}, Returned: 1}, d.told())
+}
+
+func TestAReturnOnceMadeIsGone(t *testing.T) {
+	d := newDesk(t)
+	c := d.has(1, 5)
+	d.Finish(d.now, c)
+	d.pass(time.Second) // idle: 4 go back
+	counts, _ := d.Report(d.now, false)
+	require.EqualValues(t, 4, counts[0].Returned)
+	d.Unreported(d.now, lease.Report{Counts: counts})
+	require.False(t, d.Allow(d.now, 1), "the message failed, the tokens are gone all the same")
+	counts, _ = d.Report(d.now+time.Second, false)
+	require.EqualValues(t, 4, counts[0].Returned, "and told again, not added")
+}
+
+func TestReportDatesASpendAtItsVeryInstant(t *testing.T) {
+	d := newDesk(t)
+	d.now = 100 * ms
+	c := d.has(2, 2)
+	require.Equal(t, 100*ms, c.Sent())
+	d.now = 130 * ms
+	d.Finish(d.now, c)
+	require.Equal(t, []lease.Point{{Count: 2, Age: 30 * ms}}, d.told().Points)
+	require.LessOrEqual(t, d.Due(), 100*ms+rate.Window/2)
+}
+
+func TestASpendIsReportedWithinHalfAWindowThoughItsHandleIsOpen(t *testing.T) {
+	d := newDesk(t)
+	d.has(1, 1)
+	d.Report(d.now, false)
+	d.pass(rate.Window / 2)
+	require.LessOrEqual(t, d.Due(), rate.Window/2)
+	require.Equal(t, []lease.Point{{Count: 1, Age: rate.Window / 2}}, d.told().Points)
+}
+
+func TestAllowIsDatedNeverEarlyAndAtMostATwoHundredthLate(t *testing.T) {
+	d := newDesk(t)
+	d.Finish(d.now, d.has(1, 100))
+	for i := range 20 {
+		d.now += 7 * ms
+		spent := d.now
+		require.True(t, d.Allow(d.now, 1))
+		d.pass(6 * ms)
+		points := d.told().Points
+		last := points[len(points)-1]
+		require.EqualValues(t, i+2, last.Count)
+		dated := d.now - last.Age
+		require.GreaterOrEqual(t, dated, spent)
+		require.LessOrEqual(t, dated, spent+rate.Window/200)
+	}
+}
+
+func TestPointsMergeAtTheLaterDate(t *testing.T) {
+	d := newDesk(t)
+	d.Finish(d.now, d.has(1, 500))
+	spent := map[int64]time.Duration{1: 0}
+	for i := range int64(300) {
+		d.now += ms
+		c := d.Ask(d.now, 1, false, Forever)
+		require.True(t, d.Spend(d.now, c))
+		d.Finish(d.now, c)
+		spent[i+2] = d.now
+	}
+	points := d.told().Points
+	require.LessOrEqual(t, len(points), d.cfg.MaxPoints)
+	counted := int64(0)
+	for _, p := range points {
+		for counted < p.Count {
+			counted++
+			require.LessOrEqual(t, spent[counted], d.now-p.Age, "token %d is dated early", counted)
+		}
+	}
+	require.EqualValues(t, 301, counted)
+}
+
+func TestSettleGivesTheRestBack(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.Settle(d.now, d.has(10, 10), 4))
+	c := d.told()
+	require.Equal(t, []lease.Point{{Count: 4}}, c.Points)
+	require.EqualValues(t, 6, c.Returned)
+}
+
+func TestSettleAboveTheCostNamesBothNumbersAndSpendsAll(t *testing.T) {
+	for _, used := range []int64{11, -1} {
+		d := newDesk(t)
+		err := d.Settle(d.now, d.has(10, 10), used)
+		require.ErrorContains(t, err, fmt.Sprint(used))
+		require.ErrorContains(t, err, "10")
+		require.EqualValues(t, 10, d.Books().Spent)
+	}
+}
+
+func TestTheFirstEndOfACallCounts(t *testing.T) {
+	d := newDesk(t)
+	c := d.has(5, 5)
+	d.Cancel(d.now, c)
+	d.Finish(d.now, c)
+	d.Abandon(d.now, c)
+	require.NoError(t, d.Settle(d.now, c, 3))
+	require.EqualValues(t, 5, d.Books().Returned)
+	require.Zero(t, d.Books().Spent)
+}
+
+func TestRefusalFailsThoseWhoseNeedItWas(t *testing.T) {
+	d := newDesk(t)
+	small := d.Ask(d.now, 1, false, Forever)
+	d.one()
+	large := d.Ask(d.now, 11, false, Forever)
+	r := d.one()
+	require.EqualValues(t, 11, r.Need.Tokens)
+	d.Answered(d.now, r.Sent, refusal(r, lease.ErrNever))
+	require.Equal(t, Failed, large.State())
+	var refused *RefusedError
+	require.ErrorAs(t, large.Err(), &refused)
+	require.True(t, refused.Never())
+	require.Equal(t, Waiting, small.State())
+}
+
+func TestTooLateFailsTheImpatientOnly(t *testing.T) {
+	d := newDesk(t)
+	soon := d.Ask(d.now, 1, false, d.now+time.Second)
+	r := d.one()
+	require.Equal(t, time.Second, r.Patience)
+	d.Answered(d.now, r.Sent, refusal(r, lease.ErrTooLate))
+	require.ErrorIs(t, soon.Err(), lease.ErrTooLate)
+	require.Len(t, d.Served(), 1)
+	d.Ask(d.now, 1, false, Forever)
+	require.Equal(t, d.cfg.Patience, d.one().Patience)
+}
+
+func TestAnIDRefusedAfterTwoCopiesIsGivenUp(t *testing.T) {
+	d := newDesk(t)
+	d.Ask(d.now, 1, false, Forever)
+	first := d.one()
+	d.pass(time.Second)
+	second := d.one()
+	d.Answered(d.now, second.Sent, refusal(second, lease.ErrTimedOut))
+	_, ids := d.Report(d.now, false)
+	require.Len(t, ids, 1)
+	require.Equal(t, first.ID, ids[0].ID)
+	require.NotEqual(t, first.ID, d.one().ID, "the caller is asked for anew")
+}
+
+func TestEndedTakesANewIDAndWaitingTheSame(t *testing.T) {
+	d := newDesk(t)
+	d.Ask(d.now, 1, false, Forever)
+	r := d.one()
+	d.Answered(d.now, r.Sent, lease.Answer{ID: r.ID, Outcome: lease.Waiting})
+	d.pass(50 * ms)
+	again := d.one()
+	require.Equal(t, r.ID, again.ID)
+	d.Answered(d.now, again.Sent, lease.Answer{ID: r.ID, Outcome: lease.Ended})
+	require.NotEqual(t, r.ID, d.one().ID)
+}
+
+func TestFailuresAreAskedAgainUnderTheSameIDWithinTheBackoff(t *testing.T) {
+	d := newDesk(t)
+	d.Ask(d.now, 1, false, Forever)
+	var id lease.ID
+	for i := range 40 {
+		r := d.one()
+		if i == 0 {
+			id = r.ID
+		}
+		require.Equal(t, id, r.ID)
+		d.Failed(d.now, r.Sent, r.ID, lease.ErrNoCoordinator)
+		require.ErrorIs(t, d.Trouble(), lease.ErrNoCoordinator)
+		d.pass(d.cfg.BackoffMax + 1)
+	}
+}
+
+func TestACallerLeavesByItsDeadline(t *testing.T) {
+	d := newDesk(t)
+	c := d.Ask(d.now, 1, false, 300*ms)
+	d.one()
+	d.pass(300 * ms)
+	require.ErrorIs(t, c.Err(), lease.ErrTimedOut)
+	require.Len(t, d.Served(), 1)
+	_, ids := d.Report(d.now, false)
+	require.Len(t, ids, 1, "its request leaves the line")
+}
+
+func TestCancellingTheHeadServesThoseBehindAtOnce(t *testing.T) {
+	d := newDesk(t)
+	head := d.Ask(d.now, 5, false, Forever)
+	r5 := d.one()
+	small := d.Ask(d.now, 1, false, Forever)
+	r1 := d.one()
+	require.EqualValues(t, 5, r5.Need.Tokens)
+	require.EqualValues(t, 1, r1.Need.Tokens)
+	d.Answered(d.now, r1.Sent, granted(r1, 1, 0, rate))
+	require.Equal(t, Waiting, small.State(), "first come, first served")
+	d.Cancel(d.now, head)
+	require.Equal(t, Taken, small.State())
+}
+
+func TestHeadCollectsOverSeveralLeases(t *testing.T) {
+	d := newDesk(t)
+	c1 := d.Ask(d.now, 1, false, Forever)
+	r1 := d.one()
+	d.Answered(d.now, r1.Sent, granted(r1, 3, 0, rate))
+	d.Finish(d.now, c1)
+	require.True(t, d.Spend(d.now, c1))
+	head := d.Ask(d.now, 4, false, Forever)
+	r := d.one()
+	d.Answered(d.now, r.Sent, granted(r, 4, 0, rate))
+	require.True(t, d.Spend(d.now, head))
+	d.Finish(d.now, head)
+	b := d.Books()
+	require.EqualValues(t, 4, b.Spent)
+	require.EqualValues(t, 3, b.Held)
+}
+
+func TestRefillsDoubleWhileUsedUpFast(t *testing.T) {
+	d := newDesk(t)
+	var wants []int64
+	for range 6 {
+		c := d.Ask(d.now, 1, false, Forever)
+		if c.State() == Waiting {
+			r := d.one()
+			wants = append(wants, r.Want.Tokens)
+			d.Answered(d.now, r.Sent, granted(r, r.Want.Tokens, 0, rate))
+		}
+		d.Spend(d.now, c)
+		d.Finish(d.now, c)
+		for d.atHand(d.now) > 0 {
+			d.Allow(d.now, 1)
+		}
+		d.now += ms
+		d.Look()
+		d.Tick(d.now)
+		for _, r := range d.Requests(d.now) {
+			wants = append(wants, r.Want.Tokens)
+			d.Answered(d.now, r.Sent, granted(r, r.Want.Tokens, 0, rate))
+		}
+	}
+	require.Greater(t, wants[len(wants)-1], int64(8), "%v", wants)
+}
+
+func TestContendedRequestsAreSmallOneForEachCallerAndNeverAhead(t *testing.T) {
+	d := newDesk(t)
+	c := d.Ask(d.now, 1, false, Forever)
+	r := d.one()
+	a := granted(r, 1, 0, rate)
+	a.Waited = ms
+	d.Answered(d.now, r.Sent, a)
+	d.Spend(d.now, c)
+	d.Finish(d.now, c)
+	require.Empty(t, d.Requests(d.now), "nothing is prefetched")
+	for range 40 {
+		d.Ask(d.now, 1, false, Forever)
+	}
+	rs := d.Requests(d.now)
+	require.Len(t, rs, d.cfg.MaxInFlight)
+	for _, r := range rs {
+		require.Equal(t, lease.Amount{Tokens: 1}, r.Want)
+	}
+}
+
+func TestRecallGivesBackWhatIsIdleAtOnce(t *testing.T) {
+	d := newDesk(t)
+	d.Finish(d.now, d.has(1, 50))
+	d.pass(200 * ms)
+	d.Recalled(d.now, lease.Recall{Key: "k"})
+	require.EqualValues(t, 49, d.Books().Returned)
+	require.LessOrEqual(t, d.Due(), d.now+ms)
+	require.False(t, d.Allow(d.now, 1))
+}
+
+func TestIdleTokensGoBack(t *testing.T) {
+	d := newDesk(t)
+	d.Finish(d.now, d.has(1, 50))
+	d.pass(d.cfg.IdleAfter - ms)
+	require.EqualValues(t, 49, d.Books().Held)
+	d.pass(2 * ms)
+	require.EqualValues(t, 49, d.Books().Returned)
+}
+
+func TestTokensOfAnEndedLeaseAreNotSpent(t *testing.T) {
+	d := newDesk(t)
+	d.Finish(d.now, d.has(1, 50))
+	counts, _ := d.Report(d.now, true)
+	next := d.Ask(d.now, 1, false, Forever)
+	require.Equal(t, Taken, next.State())
+	d.Replied(d.now, lease.Report{Counts: counts}, lease.Reply{Ended: []lease.ID{d.id(1)}})
+	require.False(t, d.Spend(d.now, next))
+	require.Equal(t, Waiting, next.State())
+	require.False(t, d.Allow(d.now, 1))
+}
+
+func TestPermanentFailuresFailTheCallers(t *testing.T) {
+	d := newDesk(t)
+	c := d.Ask(d.now, 1, false, Forever)
+	r := d.one()
+	d.Failed(d.now, r.Sent, r.ID, fmt.Errorf("asking: %w", lease.ErrFormat))
+	require.ErrorIs(t, c.Err(), lease.ErrFormat)
+	var refused *RefusedError
+	require.True(t, errors.As(c.Err(), &refused) && refused.Never())
+}
+
+func TestCloseGivesAllBackAndFailsWhoWaits(t *testing.T) {
+	d := newDesk(t)
+	running := d.has(2, 5)
+	taken := d.Ask(d.now, 1, false, Forever)
+	waiting := d.Ask(d.now, 9, false, Forever)
+	d.one()
+	d.Close(d.now)
+	require.ErrorIs(t, waiting.Err(), lease.ErrStopped)
+	require.False(t, d.Spend(d.now, taken), "nothing is spent after the goodbye")
+	counts, ids := d.Report(d.now, true)
+	require.EqualValues(t, 3, counts[0].Returned)
+	require.Equal(t, []lease.Point{{Count: 2}}, counts[0].Points)
+	require.Len(t, ids, 1)
+	d.Cancel(d.now, running)
+	require.EqualValues(t, 2, d.Books().Spent)
+	require.Equal(t, Failed, d.Ask(d.now, 1, false, Forever).State())
+}

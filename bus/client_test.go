@@ -160,8 +160,9 @@ func TestLostConnectionFailsWhatIsUnderWay(t *testing.T) {
 	serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{Lessor: f})
 	c := NewClient(dialed(t, e.URL(), ConnectConfig{}), ClientConfig{})
 	failed := make(chan error)
+	ctx := bounded(t)
 	go func() {
-		_, err := c.Acquire(context.Background(), request(1, "acme"))
+		_, err := c.Acquire(ctx, request(1, "acme"))
 		failed <- err
 	}()
 	<-arrived

@@ -30,6 +30,7 @@ func TestEndOfServingLeavesNobodyWaiting(t *testing.T) {
 		arrived <- struct{}{}
 		if r.ID.Seq == 1 {
 			<-ctx.Done()
+			time.Sleep(50 * time.Millisecond) // a lessor slow to leave is waited for
 			return lease.Answer{}, fmt.Errorf("in the line: %w", ctx.Err())
 		}
 		return grantOf(r), nil

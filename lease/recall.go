@@ -21,6 +21,7 @@ func (l *Ledger) recall() {
 			continue
 		}
 		take := a.excess(lacksSlots)
+		first := len(l.turn.Recalls)
 		for _, le := range a.leases {
 			holder := le.id.Holder
 			ask := min(take[holder], le.slots.rest())
@@ -30,10 +31,21 @@ func (l *Ledger) recall() {
 			}
 			le.recalled = l.now
 			take[holder] -= ask
-			l.stats.Recalls++
-			l.turn.Recalls = append(l.turn.Recalls, Recall{Holder: holder, Key: le.keys[0], Slots: ask})
+			l.addRecall(first, Recall{Holder: holder, Key: le.keys[0], Slots: ask})
 		}
 	}
+}
+
+// addRecall adds to the recalls since first: one for each holder and key.
+func (l *Ledger) addRecall(first int, r Recall) {
+	for i := range l.turn.Recalls[first:] {
+		if have := &l.turn.Recalls[first+i]; have.Holder == r.Holder && have.Key == r.Key {
+			have.Slots += r.Slots
+			return
+		}
+	}
+	l.stats.Recalls++
+	l.turn.Recalls = append(l.turn.Recalls, r)
 }
 
 // accountsInLine lists the accounts at which a waiter joined or was looked at

@@ -1,29 +1,24 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
-	"ration/cmd/internal/cli"
+	"ration/algo"
 )
 
-// A policy is checked before it is put to use.
+// What check says of a rule: how much the upstream has to stand at its worst.
 func Example() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		fmt.Println(err)
-		return
+	for _, text := range []string{"100/1m", "100/1m fixed", "100/1m bucket burst=50", "4 concurrent"} {
+		r, err := algo.ParseRule(text)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: %s\n", r, checkRule(r, 0).WorstText)
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "ration.yaml")
-	_ = os.WriteFile(file, []byte("limits:\n  - key: demo\n    rules: [5/eon]\n"), 0o600)
-	code := run(context.Background(), []string{"check", "--json", file}, cli.Streams{Out: discard{}, Err: os.Stdout})
-	fmt.Println("exit code", code)
-	// Output: exit code 1
+	// Output:
+	// 100/1m: at most 100 in any 1m
+	// 100/1m fixed: at most 200 in any 1m: 100 on each side of a boundary
+	// 100/1m bucket burst=50: at most 150 in any 1m: 50 at once and 100 more
+	// 4 concurrent: at most 4 at once
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

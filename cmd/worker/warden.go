@@ -31,7 +31,7 @@ func hireWarden() (*warden, error) {
 	}
 	cmd := &exec.Cmd{
 		Path: self,
-		Args: []string{os.Args[0], "warden"},
+		Args: []string{name, "warden"},
 		// A session of its own, so that what a terminal or a group is sent does
 		// not end it before us.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},

@@ -107,6 +107,7 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	for t, ok := l.timers.due(l.now); ok; t, ok = l.timers.due(l.now) {
 		l.fire(t)
 	}
+	l.serveStirred() // who waits comes before who arrives
 	for _, m := range in {
 		if m.Request != nil {
 			l.request(m)
@@ -231,7 +232,9 @@ func (l *Ledger) forget() {
 	}
 }
 
+// drop lets go of an account at rest, here and in the mirror.
 func (l *Ledger) drop(a *account) {
+	l.turn.Records = append(l.turn.Records, Record{Key: a.key})
 	last := len(l.order) - 1
 	l.order[a.sweep] = l.order[last]
 	l.order[a.sweep].sweep = a.sweep

@@ -155,3 +155,51 @@ func TestOneOfTenGetsTheLastOne(t *testing.T) {
 	}
 	require.Equal(t, 1, granted)
 }
+
+// TestWhoWaitsComesBeforeWhoArrives: what a report frees goes to the line, also
+// where a new request came in the same turn.
+func TestWhoWaitsComesBeforeWhoArrives(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1/1s, 1 concurrent]}]`), lease.DefaultConfig())
+	first := ask("a", 1, start, 0, "k")
+	first.Need.Slots, first.Want.Slots = 1, 1
+	turn(t, l, start, first)
+	waits := ask("b", 1, start, time.Minute, "k") // lacks both, so it holds nobody back
+	waits.Need.Slots, waits.Want.Slots = 1, 1
+	turn(t, l, start, waits)
+	arrives := ask("c", 1, start, time.Minute, "k")
+	arrives.Need.Slots, arrives.Want.Slots = 1, 1
+	got := turn(t, l, start, arrives, &lease.Report{
+		Holder: first.ID.Holder,
+		Counts: []lease.Count{{ID: first.ID, Keys: first.Keys, Returned: 1, Freed: 1}},
+	})
+	require.Len(t, got.Answers, 1)
+	require.Equal(t, waits.ID, got.Answers[0].Answer.ID)
+}
+
+// TestKeysAtRestLeaveMemoryAndMirror: a key that is equal to one never touched
+// is dropped, and its record says so; one that is charged stays.
+func TestKeysAtRestLeaveMemoryAndMirror(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: "{k}", rules: [10/1s, 100/1h]}]`), lease.DefaultConfig())
+	records := map[lease.Key]lease.Record{}
+	step := func(at algo.Instant, in ...any) {
+		for _, r := range turn(t, l, at, in...).Records {
+			if records[r.Key] = r; r.Empty() {
+				delete(records, r.Key)
+			}
+		}
+	}
+	spent, returned := ask("a", 1, start, 0, "spent"), ask("a", 2, start, 0, "returned")
+	step(start, spent, returned)
+	require.Len(t, records, 2)
+	step(start, &lease.Report{Holder: spent.ID.Holder, Counts: []lease.Count{
+		{ID: spent.ID, Keys: spent.Keys, Points: []lease.Point{{Count: 1}}},
+		{ID: returned.ID, Keys: returned.Keys, Returned: 1},
+	}})
+	step(start.Add(2*time.Minute), nil)
+	require.Len(t, l.Status(start.Add(2*time.Minute), "").Keys, 1, "the hour is charged")
+	require.Contains(t, records, lease.Key("spent"))
+	require.NotContains(t, records, lease.Key("returned"))
+	step(start.Add(2*time.Hour), nil)
+	require.Empty(t, l.Status(start.Add(2*time.Hour), "").Keys)
+	require.Empty(t, records)
+}

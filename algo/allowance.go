@@ -9,11 +9,15 @@ import (
 // the upstream, by the upstream's clock. The zero Allowance is exact.
 type Allowance struct {
 	// Guard is how much later one call may reach the upstream than another:
-	// sliding windows grow by it, and a slot that was settled is free that much
-	// later. From 0 to MaxPeriod. The other kinds do not look at it.
+	// sliding windows grow by it, the burst of a bucket shrinks by what flows in
+	// meanwhile, rounded up, a spend that near a boundary of a fixed window or of
+	// a counter counts on both sides of it, and a slot that was settled is free
+	// that much later. From 0 to MaxPeriod.
 	Guard time.Duration
 	// PPM is how much, in millionths, the rates of the clocks involved may
-	// differ: periods grow by it. From 0 to 1,000,000.
+	// differ: the periods of sliding windows and buckets grow by it, and the age
+	// of a spend in a fixed window is taken as that much less. From 0 to
+	// 1,000,000.
 	PPM int64
 }
 

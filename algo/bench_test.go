@@ -7,7 +7,8 @@ import (
 
 func BenchmarkTakeSettle(b *testing.B) {
 	for _, text := range []string{
-		"100/1s", "100000/1s", "10000/1d fixed", "10000/1mo fixed", "100000/1s bucket", "4 concurrent", "unlimited",
+		"100/1s", "100000/1s", "10000/1d fixed", "10000/1mo fixed", "10000/1d fixed tz=Europe/Berlin",
+		"100000/1s bucket", "100000/1s counter", "4 concurrent", "unlimited",
 	} {
 		b.Run(text, func(b *testing.B) {
 			spec := exact(b, text)
@@ -26,7 +27,7 @@ func BenchmarkTakeSettle(b *testing.B) {
 }
 
 func BenchmarkWait(b *testing.B) {
-	for _, text := range []string{"100/1s", "100000/1s", "10000/1d fixed", "100000/1s bucket"} {
+	for _, text := range []string{"100/1s", "100000/1s", "10000/1d fixed", "10000/1d fixed tz=Europe/Berlin", "100000/1s bucket", "100000/1s counter"} {
 		b.Run(text, func(b *testing.B) {
 			spec := exact(b, text)
 			w := spec.Window(at)

@@ -140,7 +140,7 @@ func TestIdleBucketHoldsNoMoreThanItsBurst(t *testing.T) {
 }
 
 func TestOlderInstantsMintNothing(t *testing.T) {
-	for _, text := range []string{"10/1s bucket", "10/1s", "10/1s fixed"} {
+	for _, text := range []string{"10/1s bucket", "10/1s", "10/1s fixed", "10/1s counter"} {
 		t.Run("B32 "+text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			granted := 0

@@ -132,11 +132,14 @@ func TestClockAllowanceLeavesLaterDuesAlone(t *testing.T) {
 }
 
 func TestCalendarReachesItsEnds(t *testing.T) {
-	for _, text := range []string{"5/1h fixed", "5/1d fixed", "5/1w fixed", "5/1mo fixed"} {
+	for _, text := range []string{
+		"5/1h fixed", "5/1d fixed", "5/1w fixed", "5/1mo fixed", "5/1h fixed tz=Europe/Berlin", "5/1d fixed tz=Pacific/Auckland",
+		"5/1w fixed tz=America/Havana", "5/1mo fixed tz=America/New_York", "5/7h counter", "5/1ns counter",
+	} {
 		for _, now := range []algo.Instant{math.MinInt64, math.MinInt64 + 1, math.MaxInt64 - 1, math.MaxInt64} {
 			w := exact(t, text).Window(now)
 			require.Equal(t, 5, spendAll(&w, now, 9), "%s at %d", text, now)
-			wait, ok := w.Wait(now, 1, nil)
+			wait, ok := w.Wait(now, 5, nil)
 			if now < 0 {
 				require.True(t, ok, "%s at %d", text, now)
 				require.Equal(t, int64(5), w.Free(now.Add(wait)), "%s at %d", text, now)

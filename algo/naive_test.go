@@ -72,6 +72,65 @@ func naiveDay(limit int64) naive {
 	}
 }
 
+// naiveFixed counts each spend in all periods that it reaches under a guard, one
+// by one.
+func naiveFixed(limit, period, guard int64) naive {
+	return naive{
+		free: func(spends []spend, now int64) int64 {
+			var most int64
+			for k := floorDiv(now-guard, period); k <= floorDiv(now+guard, period); k++ {
+				var sum int64
+				for _, s := range spends {
+					if floorDiv(s.at-guard, period) <= k && k <= floorDiv(s.at+guard, period) {
+						sum += s.n
+					}
+				}
+				most = max(most, sum)
+			}
+			return limit - most
+		},
+		instants: func(_ []spend, now int64) []int64 {
+			var all []int64
+			for k := floorDiv(now-guard, period); k <= floorDiv(now+guard, period); k++ {
+				all = append(all, (k+1)*period+guard)
+			}
+			return all
+		},
+	}
+}
+
+// naiveCounter estimates for each spend as if it were a guard later, and for who
+// asks as if it were a guard earlier. The instants are all there are.
+func naiveCounter(limit, period, guard int64) naive {
+	return naive{
+		free: func(spends []spend, now int64) int64 {
+			k := floorDiv(now-guard, period)
+			var prev, curr int64
+			for _, s := range spends {
+				switch in := floorDiv(s.at+guard, period); {
+				case in >= k:
+					curr += s.n
+				case in == k-1:
+					prev += s.n
+				}
+			}
+			left := big.NewInt(prev * ((k+1)*period - now + guard))
+			fading, rest := new(big.Int).DivMod(left, big.NewInt(period), new(big.Int))
+			if rest.Sign() > 0 {
+				curr++
+			}
+			return limit - curr - fading.Int64()
+		},
+		instants: func(_ []spend, now int64) []int64 {
+			var all []int64
+			for then := now; then <= now+2*period+2*guard; then++ {
+				all = append(all, then)
+			}
+			return all
+		},
+	}
+}
+
 // naiveBucket keeps the level as a fraction.
 func naiveBucket(limit, burst, period int64) naive {
 	rate := big.NewRat(limit, period)
@@ -118,16 +177,25 @@ func TestDecisionsAreThoseOfANaiveList(t *testing.T) {
 		rule  string
 		naive naive
 		scale int64
+		guard time.Duration
 	}{
-		"B22 2/10s":     {"2/10s", naiveSliding(2, 10*second), 10 * second},
-		"B22 7/1s":      {"7/1s", naiveSliding(7, second), second},
-		"day":           {"5/1d fixed", naiveDay(5), 86400 * second},
-		"bucket":        {"10/13s bucket burst=4", naiveBucket(10, 4, 13*second), 5 * second},
-		"bucket 3/7ns":  {"3/7ns bucket burst=5", naiveBucket(3, 5, 7), 9},
-		"bucket 1/hour": {"1/1h bucket burst=1", naiveBucket(1, 1, 3600*second), 3600 * second},
+		"B22 2/10s":     {"2/10s", naiveSliding(2, 10*second), 10 * second, 0},
+		"B22 7/1s":      {"7/1s", naiveSliding(7, second), second, 0},
+		"day":           {"5/1d fixed", naiveDay(5), 86400 * second, 0},
+		"bucket":        {"10/13s bucket burst=4", naiveBucket(10, 4, 13*second), 5 * second, 0},
+		"bucket 3/7ns":  {"3/7ns bucket burst=5", naiveBucket(3, 5, 7), 9, 0},
+		"bucket 1/hour": {"1/1h bucket burst=1", naiveBucket(1, 1, 3600*second), 3600 * second, 0},
+		"fixed":         {"5/1m fixed", naiveFixed(5, 60*second, 0), 60 * second, 0},
+		"fixed, guard":  {"5/1m fixed", naiveFixed(5, 60*second, 7*second), 60 * second, 7 * time.Second},
+		"fixed, half":   {"5/1m fixed", naiveFixed(5, 60*second, 30*second), 60 * second, 30 * time.Second},
+		"fixed, wide":   {"5/1m fixed", naiveFixed(5, 60*second, 200*second), 200 * second, 200 * time.Second},
+		"counter":       {"7/50ns counter", naiveCounter(7, 50, 0), 70, 0},
+		"counter 1":     {"1/20ns counter", naiveCounter(1, 20, 0), 30, 0},
+		"counter, near": {"7/50ns counter", naiveCounter(7, 50, 3), 70, 3},
+		"counter, wide": {"7/50ns counter", naiveCounter(7, 50, 80), 70, 80},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec := exact(t, c.rule)
+			spec := guarded(t, c.rule, c.guard)
 			for seed := range uint64(12) {
 				random := seeded(seed)
 				list := c.naive

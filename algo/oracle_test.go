@@ -64,6 +64,56 @@ func byWeek(t time.Time) string {
 }
 func bySecond(t time.Time) string { return t.Format("2006-01-02T15:04:05") }
 
+// inZone names by the clock of a zone.
+func inZone(name string, period func(time.Time) string) func(time.Time) string {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		panic(err)
+	}
+	return func(t time.Time) string { return period(t.In(zone)) }
+}
+
+// mostInReach gives the most spent that could be counted in one period of that
+// length since the epoch, if each spend may be counted up to a guard earlier or
+// later.
+func mostInReach(spends []spend, period, guard int64) int64 {
+	sums := map[int64]int64{}
+	var most int64
+	for _, s := range spends {
+		for k := floorDiv(s.at-guard, period); k <= floorDiv(s.at+guard, period); k++ {
+			sums[k] += s.n
+			most = max(most, sums[k])
+		}
+	}
+	return most
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// overEstimated says whether an upstream that estimates the trailing window from
+// the counts of its period and the one before would have seen more than the limit.
+func overEstimated(spends []spend, limit, period int64) bool {
+	sorted := slices.Clone(spends)
+	slices.SortFunc(sorted, func(a, b spend) int { return int(min(1, max(-1, a.at-b.at))) })
+	sums := map[int64]int64{}
+	for _, s := range sorted {
+		k := floorDiv(s.at, period)
+		sums[k] += s.n
+		left := big.NewRat((k+1)*period-s.at, period)
+		estimate := left.Mul(left, big.NewRat(sums[k-1], 1))
+		if estimate.Add(estimate, big.NewRat(sums[k], 1)).Cmp(big.NewRat(limit, 1)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // overfillsBucket says whether some run of spends is more than burst and what
 // flows in between its first and its last.
 func overfillsBucket(spends []spend, limit, burst, period int64) bool {
@@ -131,6 +181,49 @@ func TestNoUpstreamSeesMoreThanTheRule(t *testing.T) {
 		{"7/1mo fixed", algo.Allowance{}, func(t require.TestingT, spends []spend, where string) {
 			require.LessOrEqual(t, mostCounted(spends, byMonth), int64(7), where)
 		}},
+		{"7/1d fixed tz=Europe/Berlin", algo.Allowance{}, func(t require.TestingT, spends []spend, where string) {
+			require.LessOrEqual(t, mostCounted(spends, inZone("Europe/Berlin", byDay)), int64(7), where)
+		}},
+		{"7/1w fixed tz=America/Havana", algo.Allowance{PPM: ppm200}, func(t require.TestingT, spends []spend, where string) {
+			require.LessOrEqual(t, mostCounted(spends, inZone("America/Havana", byWeek)), int64(7), where)
+		}},
+		{"7/1s fixed", algo.Allowance{Guard: 60 * time.Millisecond}, func(t require.TestingT, spends []spend, where string) {
+			require.LessOrEqual(t, mostInReach(spends, second, second*60/1000), int64(7), where)
+			for seed := range uint64(5) {
+				late := shaken(spends, -second*60/1000, second*60/1000, seed)
+				require.LessOrEqual(t, mostCounted(late, bySecond), int64(7), where)
+			}
+		}},
+		{"7/1s fixed", algo.Allowance{Guard: 2700 * time.Millisecond, PPM: ppm200}, func(t require.TestingT, spends []spend, where string) {
+			require.LessOrEqual(t, mostInReach(spends, second, second*27/10), int64(7), where)
+		}},
+		{"7/1d fixed tz=Europe/Berlin", algo.Allowance{Guard: 2 * time.Hour}, func(t require.TestingT, spends []spend, where string) {
+			for seed := range uint64(5) {
+				late := shaken(spends, -7200*second, 7200*second, seed)
+				require.LessOrEqual(t, mostCounted(late, inZone("Europe/Berlin", byDay)), int64(7), where)
+			}
+		}},
+		{"10/1s counter", algo.Allowance{}, func(t require.TestingT, spends []spend, where string) {
+			require.False(t, overEstimated(spends, 10, second), where)
+		}},
+		{"10/1s counter", algo.Allowance{Guard: 60 * time.Millisecond, PPM: ppm200}, func(t require.TestingT, spends []spend, where string) {
+			for seed := range uint64(5) {
+				late := shaken(spends, -second*60/1000, second*60/1000, seed)
+				require.False(t, overEstimated(late, 10, second), where)
+			}
+		}},
+		{"10/1s counter", algo.Allowance{Guard: 1700 * time.Millisecond}, func(t require.TestingT, spends []spend, where string) {
+			for seed := range uint64(5) {
+				late := shaken(spends, -second*17/10, second*17/10, seed)
+				require.False(t, overEstimated(late, 10, second), where)
+			}
+		}},
+		{"100/1m bucket burst=50", algo.Allowance{Guard: 7 * time.Second}, func(t require.TestingT, spends []spend, where string) {
+			require.False(t, overfillsBucket(late(spends, 7*second), 100, 50, 60*second), where)
+			for seed := range uint64(5) {
+				require.False(t, overfillsBucket(shaken(spends, 0, 7*second, seed), 100, 50, 60*second), where)
+			}
+		}},
 		{"10/13s bucket burst=1", algo.Allowance{}, func(t require.TestingT, spends []spend, where string) {
 			require.False(t, overfillsBucket(spends, 10, 1, 13*second), where)
 		}},
@@ -188,6 +281,11 @@ func TestTheOracleFindsWhatBreaksARule(t *testing.T) {
 	require.Equal(t, int64(6), mostTrailing([]spend{{0, 5}, {second, 6}}, second))
 	require.Equal(t, int64(11), mostCounted(spends, bySecond))
 	require.Equal(t, int64(6), mostCounted([]spend{{0, 5}, {second, 6}}, bySecond))
+	require.Equal(t, int64(11), mostInReach([]spend{{-1, 5}, {1, 6}}, second, 2))
+	require.Equal(t, int64(6), mostInReach([]spend{{-1, 5}, {1, 6}}, second, 0))
+	require.Equal(t, int64(11), mostCounted([]spend{{-1, 5}, {1, 6}}, inZone("Europe/Berlin", byDay)))
+	require.True(t, overEstimated([]spend{{0, 8}, {second + second*4/10 - 1, 3}, {second + second*4/10, 1}}, 8, second))
+	require.False(t, overEstimated([]spend{{0, 5}, {second + second*4/10, 5}}, 8, second))
 	require.True(t, overfillsBucket([]spend{{0, 2}, {second - 1, 1}}, 1, 2, second))
 	require.False(t, overfillsBucket([]spend{{0, 2}, {second, 1}}, 1, 2, second))
 	require.Equal(t, int64(2), mostAtOnce([]interval{{0, 10, 1}, {9, 20, 1}}, 0))
@@ -201,6 +299,24 @@ func late(spends []spend, guard int64) []spend {
 	for i := range moved {
 		if i%3 == 0 {
 			moved[i].at += guard
+		}
+	}
+	return moved
+}
+
+// shaken lets each arrival be counted at some instant from low to high after its
+// spend, often at either.
+func shaken(spends []spend, low, high int64, seed uint64) []spend {
+	random := seeded(seed)
+	moved := slices.Clone(spends)
+	for i := range moved {
+		switch random.Int64N(3) {
+		case 0:
+			moved[i].at += low
+		case 1:
+			moved[i].at += high
+		default:
+			moved[i].at += low + random.Int64N(high-low+1)
 		}
 	}
 	return moved

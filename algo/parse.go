@@ -7,15 +7,16 @@ import (
 
 const (
 	example    = `write a rule such as "10/1s", "4 concurrent" or "unlimited"`
-	knownWords = "known words: sliding, fixed, bucket, burst=N, tz=UTC"
+	knownWords = "known words: sliding, fixed, bucket, counter, burst=N, tz=ZONE"
 	knownUnits = "known units: ns, us, ms, s, m, h, d, y, and for fixed windows w and mo"
 )
 
 // ParseRule reads a rule as people write it:
 //
 //	10/1s   10/s   10/second   500 per minute   1000/1h30m   10/1s sliding
-//	10000/1d fixed   10000/day fixed tz=UTC   1/1w fixed   1/1mo fixed
+//	10000/1d fixed   10000/day fixed tz=Europe/Berlin   1/1w fixed   1/1mo fixed
 //	100/1m bucket   100/1m bucket burst=50
+//	1000/1h counter
 //	4 concurrent
 //	unlimited
 //
@@ -26,6 +27,10 @@ const (
 // small. It is from 1 ns to MaxPeriod; "1d" is 24 h for sliding and a calendar
 // day for fixed windows, which are otherwise under a day or "1w" or "1mo"; "1y"
 // is 365 days.
+//
+// A time zone is UTC, which need not be written, or named as in the IANA database.
+// Its data is looked up on the machine and else in the program, so that a rule
+// that was read can be compiled; nothing else here looks outside.
 //
 // The error is a *RuleError.
 func ParseRule(text string) (Rule, error) {
@@ -139,12 +144,12 @@ func (p *parser) period() error {
 func (p *parser) option() error {
 	column, found := p.column(), p.found()
 	switch word := p.word(); word {
-	case "sliding", "fixed", "bucket":
+	case "sliding", "fixed", "bucket", "counter":
 		if p.kindColumn > 0 {
 			return p.fail(column, "keep one of them", "%q follows %q", word, p.Kind)
 		}
 		p.kindColumn = column
-		p.Kind = map[string]Kind{"sliding": Sliding, "fixed": Fixed, "bucket": Bucket}[word]
+		p.Kind = map[string]Kind{"sliding": Sliding, "fixed": Fixed, "bucket": Bucket, "counter": Counter}[word]
 		return nil
 	case "burst":
 		if p.burstColumn > 0 {
@@ -172,15 +177,22 @@ func (p *parser) option() error {
 	}
 }
 
-// zone reads what follows "tz". UTC is the one zone there is, and so is not
-// remembered.
+// zone reads what follows "tz". UTC is what is meant where nothing is written,
+// and so is not remembered.
 func (p *parser) zone() error {
+	const remedy = "write tz=UTC, or a name such as tz=Europe/Berlin"
 	if !p.accept('=') {
-		return p.fail(p.column(), "write tz=UTC", `"=" is missing where %s is`, p.found())
+		return p.fail(p.column(), remedy, `"=" is missing where %s is`, p.found())
 	}
 	column := p.column()
-	if name := p.field(); name != "UTC" {
-		return p.fail(column, "write tz=UTC, the only zone allowed", "time zone %s", quote(name))
+	name := p.field()
+	switch {
+	case name == "":
+		return p.fail(column, remedy, "the time zone is missing")
+	case !knownZone(name):
+		return p.fail(column, remedy, "the time zone %s is unknown", quote(name))
+	case name != "UTC":
+		p.Zone = name
 	}
 	return nil
 }
@@ -200,7 +212,7 @@ func (p *parser) settle() error {
 	case p.calendar.calendar && p.Kind != Fixed:
 		return p.fail(p.periodColumn, fmt.Sprintf(`write %s, or add "fixed"`, p.calendar.plain), "calendar weeks and months are for fixed windows, and this rule is %s", p.Kind)
 	case p.Kind == Fixed && !fixable(p.Period.Length):
-		return p.fail(p.periodColumn, "write a period under a day, 1d, 1w or 1mo", "the calendar has no window of %s", p.Period)
+		return p.fail(p.periodColumn, `write a period under a day, 1d, 1w or 1mo, or leave out "fixed"`, "the calendar has no window of %s", p.Period)
 	case p.Kind == Bucket && p.burstColumn == 0:
 		p.Burst = p.Limit
 	}

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 )
 
@@ -20,11 +21,15 @@ type Kind uint8
 const (
 	// Sliding: each one a period after its spend.
 	Sliding Kind = iota + 1
-	// Fixed: all of them at the clock boundary, in UTC. Held ones count in the
-	// next window too.
+	// Fixed: all of them at the clock boundary. Held ones count in the next window
+	// too. A trailing window as long as the period may see twice the limit.
 	Fixed
 	// Bucket: evenly, Limit in each period, as long as any is spent.
 	Bucket
+	// Counter: those of one period, counted from the epoch, evenly during the
+	// next. It is an estimate and no hard bound: a trailing window as long as the
+	// period may see twice the limit less one.
+	Counter
 	// Concurrent: at once when the upstream has answered (Return), or a guard
 	// after a call was cut off (Settle).
 	Concurrent
@@ -36,6 +41,7 @@ var kindWords = map[Kind]string{
 	Sliding:    "sliding",
 	Fixed:      "fixed",
 	Bucket:     "bucket",
+	Counter:    "counter",
 	Concurrent: "concurrent",
 	Unlimited:  "unlimited",
 }
@@ -60,12 +66,15 @@ type Rule struct {
 	// Burst is the most a bucket holds, from 0 to MaxLimit, and 0 for every
 	// other kind. Where it is not written it is the limit.
 	Burst int64
+	// Zone is the name, in the IANA database, of the time zone on whose clock a
+	// fixed window starts. It is empty for UTC and for every other kind.
+	Zone string
 }
 
 // CountsTokens says that the rule is about a rate: a call takes a token of it
 // for good. Concurrency counts slots, and unlimited counts nothing.
 func (r Rule) CountsTokens() bool {
-	return r.Kind == Sliding || r.Kind == Fixed || r.Kind == Bucket
+	return r.Kind == Sliding || r.Kind == Fixed || r.Kind == Bucket || r.Kind == Counter
 }
 
 // Span is the period of a rate rule, for a calendar month that of the longest
@@ -78,10 +87,16 @@ func (r Rule) String() string {
 	case Sliding:
 		return fmt.Sprintf("%d/%s", r.Limit, r.Period)
 	case Fixed:
+		text := fmt.Sprintf("%d/%s fixed", r.Limit, r.Period)
 		if r.Period.Length == week {
-			return fmt.Sprintf("%d/1w fixed", r.Limit)
+			text = fmt.Sprintf("%d/1w fixed", r.Limit)
 		}
-		return fmt.Sprintf("%d/%s fixed", r.Limit, r.Period)
+		if r.Zone != "" {
+			text += " tz=" + r.Zone
+		}
+		return text
+	case Counter:
+		return fmt.Sprintf("%d/%s counter", r.Limit, r.Period)
 	case Bucket:
 		if r.Burst == r.Limit {
 			return fmt.Sprintf("%d/%s bucket", r.Limit, r.Period)
@@ -105,6 +120,10 @@ func (r Rule) fault() string {
 		return fmt.Sprintf("its burst %d is not from 0 to %d", r.Burst, MaxLimit)
 	case r.Burst != 0 && r.Kind != Bucket:
 		return fmt.Sprintf("its burst is %d and it is no bucket", r.Burst)
+	case r.Zone != "" && r.Kind != Fixed:
+		return fmt.Sprintf("its zone is %.40q and it is not fixed", r.Zone)
+	case !knownZone(r.Zone):
+		return fmt.Sprintf("its zone %.40q is unknown", r.Zone)
 	case !r.CountsTokens():
 		return ""
 	case r.Period.Months != 0:
@@ -121,3 +140,37 @@ func (r Rule) fault() string {
 
 // fixable says that the calendar has windows of length d.
 func fixable(d time.Duration) bool { return d <= day || d == week }
+
+// Starved tells that a rule whose limit is above 0 never grants anything under
+// such a guard, from 0 to MaxPeriod, and what to write instead; both are empty
+// for any other rule. Only the burst of a bucket can be too small for a guard.
+func (r Rule) Starved(guard time.Duration) (problem, remedy string) {
+	if r.Kind != Bucket || r.Burst == 0 || r.burst(guard) > 0 {
+		return "", ""
+	}
+	lost := r.flow(guard)
+	problem = fmt.Sprintf("a guard of %v takes %d of a burst of %d, and nothing is ever granted", guard, lost, r.Burst)
+	if lost >= MaxLimit {
+		return problem, "write a shorter guard"
+	}
+	return problem, fmt.Sprintf("write burst=%d or more, or a shorter guard", lost+1)
+}
+
+// burst is what is left of a bucket's burst under a guard. In any time x the
+// upstream may see what is spent in x and one guard: burst + rate*(x + guard). So
+// the burst is less by what flows in during one guard, rounded up.
+func (r Rule) burst(guard time.Duration) int64 { return max(0, r.Burst-r.flow(guard)) }
+
+// flow is how many tokens flow into a bucket in a time, rounded up, or MaxLimit
+// if they are more.
+func (r Rule) flow(d time.Duration) int64 {
+	hi, lo := bits.Mul64(uint64(r.Limit), uint64(d))
+	if hi >= uint64(r.Period.Length) {
+		return MaxLimit
+	}
+	quo, rest := bits.Div64(hi, lo, uint64(r.Period.Length))
+	if rest > 0 {
+		quo++
+	}
+	return int64(min(quo, uint64(MaxLimit)))
+}

@@ -53,10 +53,12 @@ func Compile(r Rule, a Allowance) *Spec {
 	case Sliding:
 		s.kind = newTrailing(a.grow(r.Period.Length) + a.Guard)
 	case Fixed:
-		s.kind = fixed{calendar: calendar{r.Period}, clocks: a}
+		s.kind = newFixed(r, a)
 	case Bucket:
-		s.max = r.Burst
+		s.max = r.burst(a.Guard)
 		s.kind = bucket{limit: r.Limit, period: a.grow(r.Period.Length)}
+	case Counter:
+		s.kind = newCounter(r, a)
 	case Concurrent:
 		s.kind = newTrailing(a.Guard)
 	case Unlimited:
@@ -70,7 +72,8 @@ func Compile(r Rule, a Allowance) *Spec {
 func (s *Spec) Rule() Rule { return s.rule }
 
 // Max is the most that one take could ever be granted: the limit, or a bucket's
-// burst. For an unlimited rule it is 1<<62.
+// burst less what flows in during one guard. It is 0 where nothing ever is, which
+// for a limit above 0 [Rule.Starved] tells of. For an unlimited rule it is 1<<62.
 func (s *Spec) Max() int64 { return s.max }
 
 // Window gives a window in which everything is free.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestLimitZeroRefusesAlways(t *testing.T) {
-	for _, text := range []string{"0/1s", "0/1s fixed", "0/1s bucket", "0/1s bucket burst=0", "0 concurrent"} {
+	for _, text := range []string{"0/1s", "0/1s fixed", "0/1s bucket", "0/1s bucket burst=0", "0/1s counter", "0 concurrent"} {
 		t.Run("B01 "+text, func(t *testing.T) {
 			spec := exact(t, text)
 			w := spec.Window(at)
@@ -38,6 +38,7 @@ func TestWorstTrailingWindowIsWhatTheRuleSays(t *testing.T) {
 		"2/10s":                2,
 		"2/10s fixed":          4,
 		"2/10s bucket burst=2": 4,
+		"2/10s counter":        3,
 	} {
 		t.Run("B31 "+text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
@@ -55,7 +56,7 @@ func TestWorstTrailingWindowIsWhatTheRuleSays(t *testing.T) {
 }
 
 func TestReturnedTokensComeBackOnce(t *testing.T) {
-	for _, text := range []string{"10/1s", "10/1s fixed", "10/1s bucket", "10 concurrent"} {
+	for _, text := range []string{"10/1s", "10/1s fixed", "10/1s bucket", "10/1s counter", "10 concurrent"} {
 		t.Run("B76 "+text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			w.Take(at, 9)
@@ -86,7 +87,7 @@ func TestReturnedTokensComeBackOnce(t *testing.T) {
 }
 
 func TestMoreThanTheRuleCouldGrantIsNever(t *testing.T) {
-	for _, text := range []string{"10/1s", "10/1s fixed", "10/1s bucket", "1/1s bucket burst=10", "10 concurrent"} {
+	for _, text := range []string{"10/1s", "10/1s fixed", "10/1s bucket", "1/1s bucket burst=10", "10/1s counter", "10 concurrent"} {
 		t.Run("B85 "+text, func(t *testing.T) {
 			spec := exact(t, text)
 			require.Equal(t, int64(10), spec.Max())
@@ -101,7 +102,7 @@ func TestMoreThanTheRuleCouldGrantIsNever(t *testing.T) {
 }
 
 func TestRefusedLargeAskBurnsNothing(t *testing.T) {
-	for _, text := range []string{"10/1h", "10/1h fixed", "10/1h bucket", "10 concurrent"} {
+	for _, text := range []string{"10/1h", "10/1h fixed", "10/1h bucket", "10/1h counter", "10 concurrent"} {
 		t.Run("B88 "+text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			w.Take(at, 8)
@@ -174,6 +175,7 @@ func TestLowerLimitShowsNoNegativeFree(t *testing.T) {
 		"10/1s":         "4/1s",
 		"10/1s fixed":   "4/1s fixed",
 		"10/1s bucket":  "4/1s bucket",
+		"10/1s counter": "4/1s counter",
 		"10 concurrent": "4 concurrent",
 	} {
 		t.Run("B97 "+rule, func(t *testing.T) {
@@ -189,16 +191,17 @@ func TestLowerLimitShowsNoNegativeFree(t *testing.T) {
 			wait, ok := low.Wait(at, 4, nil)
 			require.True(t, ok)
 			require.Equal(t, int64(4), low.Free(at.Add(wait)))
-			require.True(t, low.Idle(at.Add(time.Second)))
+			require.True(t, low.Idle(at.Add(2*time.Second)))
 		})
 	}
 }
 
 func TestHigherLimitIsFreeAtOnce(t *testing.T) {
 	for rule, higher := range map[string]string{
-		"10/1h":        "20/1h",
-		"10/1h fixed":  "20/1h fixed",
-		"10/1h bucket": "20/1h bucket",
+		"10/1h":         "20/1h",
+		"10/1h fixed":   "20/1h fixed",
+		"10/1h bucket":  "20/1h bucket",
+		"10/1h counter": "20/1h counter",
 	} {
 		t.Run("B47 "+rule, func(t *testing.T) {
 			w := exact(t, rule).Window(at)

@@ -12,6 +12,9 @@ type PoolConfig struct {
 	AskAgain time.Duration
 	// IdleAfter is how long tokens stay at hand without a spend.
 	IdleAfter time.Duration
+	// AllowIdle is the same for what an Allow did not find, and was fetched for
+	// the next one: who asks from time to time has to find it one day.
+	AllowIdle time.Duration
 	// SlotLinger is how long a slot that nobody local wants is kept for the
 	// next local caller; it goes back at once where others wait.
 	SlotLinger time.Duration
@@ -24,8 +27,9 @@ type PoolConfig struct {
 	// Calm is for how long after a grant that waited, or a recall, the limit
 	// is taken to be contended.
 	Calm time.Duration
-	// Patience is how long a request of a caller without a deadline waits; each
-	// copy begins it anew.
+	// Patience is how long a request of a caller without a deadline says that it
+	// waits; each copy begins it anew. It is above any wait that could work, since
+	// a lessor refuses at once what would take longer.
 	Patience time.Duration
 	// Coalesce is how long a report that is wanted at once may wait for company.
 	Coalesce time.Duration
@@ -43,12 +47,13 @@ func DefaultPoolConfig() PoolConfig {
 	return PoolConfig{
 		AskAgain:    time.Second,
 		IdleAfter:   250 * time.Millisecond,
+		AllowIdle:   2 * time.Second,
 		SlotLinger:  2 * time.Millisecond,
 		Batch:       100 * time.Millisecond,
 		MaxBatch:    1 << 20,
 		MaxInFlight: 32,
 		Calm:        time.Second,
-		Patience:    time.Minute,
+		Patience:    366 * 24 * time.Hour,
 		Coalesce:    time.Millisecond,
 		BackoffMin:  25 * time.Millisecond,
 		BackoffMax:  250 * time.Millisecond,
@@ -71,6 +76,8 @@ func (c PoolConfig) Validate() error {
 		}
 	}
 	switch {
+	case c.AllowIdle < c.IdleAfter:
+		return fmt.Errorf("worker: AllowIdle is %s, below IdleAfter, %s", c.AllowIdle, c.IdleAfter)
 	case c.SlotLinger < 0 || c.Calm < 0 || c.Coalesce < 0:
 		return fmt.Errorf("worker: SlotLinger is %s, Calm %s and Coalesce %s; none may be below 0", c.SlotLinger, c.Calm, c.Coalesce)
 	case c.BackoffMax < c.BackoffMin:

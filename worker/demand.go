@@ -42,9 +42,10 @@ func (d *demand) within(span time.Duration) int64 {
 	return int64(n)
 }
 
-// gotBatch notes a grant of n tokens.
-func (d *demand) gotBatch(now time.Duration, n int64) {
-	d.grantedAt, d.granted, d.grown = now, n, false
+// gotBatch notes a grant of n tokens where so many were wanted. One that fell
+// short says nothing of how fast a batch is used up.
+func (d *demand) gotBatch(now time.Duration, n, wanted int64) {
+	d.grantedAt, d.granted, d.grown = now, n, n < wanted
 }
 
 // usedUp is called when more is wanted. A batch that did not last for span is

@@ -26,8 +26,6 @@ type fleet struct {
 
 	members []*member
 	spends  []spend
-	slots   int // in use by the upstream's reckoning
-	mostOf  int // the most of them ever
 }
 
 type spend struct {

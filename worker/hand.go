@@ -44,9 +44,6 @@ func (p *Pool) fail(c *Call, err error) {
 	p.tell(c)
 }
 
-// needsSlot says whether a call has to have a slot to run.
-func (p *Pool) needsSlot() bool { return p.terms.Concurrent }
-
 // deal serves the line from what is at hand, first come first served.
 func (p *Pool) deal(now time.Duration) {
 	for c := p.line.head; c != nil; c = p.line.head {
@@ -73,17 +70,6 @@ func (p *Pool) deal(now time.Duration) {
 		p.taken.insert(c)
 		p.tell(c)
 	}
-}
-
-// idleSlot finds a slot that may be used the longest.
-func (p *Pool) idleSlot(now time.Duration) *holding {
-	var best *holding
-	for _, h := range p.leases {
-		if h.idle > 0 && !h.slotsGone && now < h.slotDeadline && (best == nil || h.slotDeadline > best.slotDeadline) {
-			best = h
-		}
-	}
-	return best
 }
 
 // take takes the call's cost from the stock, soonest deadline first, or nothing.
@@ -159,17 +145,6 @@ func (p *Pool) atHand(now time.Duration) int64 {
 		}
 	}
 	return n
-}
-
-// idleSlots is how many slots could be taken now, busySlots how many serve.
-func (p *Pool) slots(now time.Duration) (idle, busy int64) {
-	for _, h := range p.leases {
-		if !h.slotsGone && now < h.slotDeadline {
-			idle += h.idle
-			busy += h.busy
-		}
-	}
-	return idle, busy
 }
 
 // undo takes all from a call that was Taken, without telling the lessor.
@@ -288,82 +263,11 @@ func (p *Pool) giveReturn(now time.Duration, h *holding, n int64) {
 	p.dueBy(now + p.cfg.Coalesce)
 }
 
-// slotBack is where a slot goes when its call ends.
-func (p *Pool) slotBack(now time.Duration, c *Call, clean bool) {
-	h := c.slotOf
-	if h == nil {
-		return
-	}
-	c.slotOf = nil
-	h.busy--
-	switch {
-	case h.slotsGone || now >= h.slotDeadline:
-		return
-	case !clean:
-		h.cut++
-		h.unsaid = true
-		p.owed = max(0, p.owed-1)
-		p.dueBy(now + p.cfg.Coalesce)
-		return
-	}
-	h.idle++
-	h.idleSince = now
-	if p.owed > 0 {
-		p.owed--
-		p.freeIdle(now, h, 1)
-		return
-	}
-	before := h.idle
-	p.deal(now)
-	switch {
-	case h.idle < before:
-		p.books.Handed++
-	case p.line.count > 0:
-		// the next caller lacks tokens only
-	case p.scarce(now) || p.closed:
-		p.freeIdle(now, h, 1)
-	default:
-		p.wakeBy(now + p.cfg.SlotLinger)
-	}
-}
-
-// freeIdle gives n idle slots of a lease back.
-func (p *Pool) freeIdle(now time.Duration, h *holding, n int64) {
-	n = min(n, h.idle)
-	if n <= 0 || h.slotsGone {
-		return
-	}
-	h.idle -= n
-	h.freed += n
-	h.unsaid = true
-	p.dueBy(now + p.cfg.Coalesce)
-}
-
 // expire ends the tokens of a lease at its deadline.
 func (p *Pool) expire(h *holding) {
 	if n := h.left.Swap(0); n > 0 {
 		h.expired += n
 		p.books.Expired += n
-	}
-}
-
-// loseSlots cuts the calls that hold slots of a lease.
-func (p *Pool) loseSlots(now time.Duration, h *holding) {
-	if h.slotsGone || h.granted.Slots == 0 {
-		return
-	}
-	h.slotsGone, h.idle = true, 0
-	for _, c := range slices.Clone(p.running) {
-		if c.slotOf != h {
-			continue
-		}
-		p.stop(now, c)
-		p.resolve(now, c, c.cost)
-		c.slotOf = nil
-		h.busy--
-		c.state, c.err = Lost, ErrLeaseLost
-		p.books.LostCalls++
-		p.tell(c)
 	}
 }
 

@@ -90,7 +90,7 @@ func (p *Pool) unasked(r *request) *Call {
 // a concurrency rule the first callers use the idle slots and lack tokens only;
 // the others lack a slot, and get their tokens with it.
 func (p *Pool) cover(now time.Duration) {
-	if p.line.count == 0 || len(p.requests) >= p.cfg.MaxInFlight {
+	if p.line.count == 0 || now < p.askAt || len(p.requests) >= p.cfg.MaxInFlight {
 		return
 	}
 	v := p.survey(now)

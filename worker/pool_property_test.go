@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"ration/lease"
 )
 
 const racePolicy = `
@@ -19,7 +17,7 @@ limits:
 `
 
 // balanced asserts that every token ever granted is in one place.
-func balanced(t *testing.T, b Books, msg string) {
+func balanced(t testing.TB, b Books, msg string) {
 	t.Helper()
 	require.Equal(t, b.Granted, b.Spent+b.Returned+b.Expired+b.Held, "%s: granted = spent + returned + expired + held: %+v", msg, b)
 }
@@ -160,5 +158,3 @@ func TestSlotsAreNeverSharedOverABrutalNetwork(t *testing.T) {
 	require.NotZero(t, all.Handed)
 	require.NotZero(t, all.Recalls)
 }
-
-var _ = lease.ErrLimit

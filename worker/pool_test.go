@@ -39,7 +39,10 @@ func (d *desk) id(seq uint64) lease.ID {
 // pass lets time pass, with a Tick wherever the pool wants one.
 func (d *desk) pass(span time.Duration) {
 	for end := d.now + span; ; {
-		next := max(d.Next(), d.now+1)
+		next := d.Next()
+		if next <= d.now {
+			next = d.now + ms // a request waits to be sent
+		}
 		if next > end {
 			d.now = end
 			return
@@ -97,7 +100,7 @@ func TestDeadlineCountsFromTheSendingOfTheCopyAnswered(t *testing.T) {
 	d.pass(1200 * ms)
 	second := d.one()
 	require.Equal(t, d.id(1), second.ID, "the next copy has the same id")
-	require.Equal(t, time.Second, second.Sent)
+	require.Equal(t, d.now, second.Sent)
 	d.pass(2 * time.Second)
 	d.Answered(d.now, 0, granted(second, 1, 0, rate)) // the first copy's answer, late
 	require.Equal(t, Taken, c.State())
@@ -199,8 +202,8 @@ func TestReportDatesASpendAtItsVeryInstant(t *testing.T) {
 	require.Equal(t, 100*ms, c.Sent())
 	d.now = 130 * ms
 	d.Finish(d.now, c)
-	require.Equal(t, []lease.Point{{Count: 2, Age: 30 * ms}}, d.told().Points)
 	require.LessOrEqual(t, d.Due(), 100*ms+rate.Window/2)
+	require.Equal(t, []lease.Point{{Count: 2, Age: 30 * ms}}, d.told().Points)
 }
 
 func TestASpendIsReportedWithinHalfAWindowThoughItsHandleIsOpen(t *testing.T) {
@@ -304,6 +307,8 @@ func TestTooLateFailsTheImpatientOnly(t *testing.T) {
 	d.Answered(d.now, r.Sent, refusal(r, lease.ErrTooLate))
 	require.ErrorIs(t, soon.Err(), lease.ErrTooLate)
 	require.Len(t, d.Served(), 1)
+	d.Ask(d.now, 1, false, d.now+time.Hour)
+	require.Equal(t, time.Hour, d.one().Patience)
 	d.Ask(d.now, 1, false, Forever)
 	require.Equal(t, d.cfg.Patience, d.one().Patience)
 }
@@ -318,6 +323,7 @@ func TestAnIDRefusedAfterTwoCopiesIsGivenUp(t *testing.T) {
 	_, ids := d.Report(d.now, false)
 	require.Len(t, ids, 1)
 	require.Equal(t, first.ID, ids[0].ID)
+	d.pass(d.cfg.BackoffMin)
 	require.NotEqual(t, first.ID, d.one().ID, "the caller is asked for anew")
 }
 

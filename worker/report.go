@@ -106,13 +106,7 @@ func (p *Pool) Recalled(now time.Duration, r lease.Recall) {
 	if now-p.lastSpend < p.cfg.IdleAfter {
 		keep = p.share()
 	}
-	for _, h := range slices.Clone(p.stock) {
-		have := h.left.Load()
-		kept := min(have, keep)
-		keep -= kept
-		p.giveReturn(now, h, h.take(have-kept))
-	}
-	p.tidyStock()
+	p.returnAbove(now, keep)
 	if r.Slots > 0 {
 		p.scarceTill = now + p.cfg.Calm
 		// A turn recalls lease by lease: what comes together adds up, what comes

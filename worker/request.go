@@ -84,7 +84,7 @@ func (p *Pool) patience(now time.Duration, r *request) time.Duration {
 	case p.patient > 0:
 		return p.cfg.Patience
 	}
-	return max(0, min(p.longest-now, p.cfg.Patience))
+	return max(0, p.longest-now)
 }
 
 // Answered takes up the answer to the copy of a request that was sent at sent.
@@ -162,7 +162,13 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 	p.byID[h.id] = h
 	p.books.Grants++
 	p.books.Granted += a.Granted.Tokens
-	p.demand.gotBatch(now, a.Granted.Tokens)
+	p.demand.gotBatch(now, a.Granted.Tokens, r.want.Tokens)
+	if r.call == nil && p.thirst > 0 {
+		p.keepTill = now + p.cfg.AllowIdle
+	}
+	if r.call == nil && a.Granted.Tokens < r.want.Tokens {
+		p.refillAt = now + p.cfg.Batch // it has given what it can
+	}
 	p.putBack(now, h, a.Granted.Tokens)
 	if a.Granted.Slots == 0 || now >= h.slotDeadline {
 		h.slotsGone, h.idle = true, 0
@@ -175,7 +181,7 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 		p.scarceTill = now + p.cfg.Calm
 	}
 	tokensShort := a.Granted.Tokens < r.want.Tokens && !slotsShort || waited && r.need.Slots == 0
-	if tokensShort && !a.Terms.Unlimited {
+	if tokensShort {
 		p.tightTill = now + p.cfg.Calm
 	}
 	p.deal(now)
@@ -224,6 +230,10 @@ func (p *Pool) refused(now time.Duration, r *request, f lease.Refusal) {
 			p.fail(c, err)
 		}
 		c = next
+	}
+	if p.line.count > 0 {
+		p.askAt = now + p.spread(p.cfg.BackoffMin) // others may ask, but not at once
+		p.wakeBy(p.askAt)
 	}
 	if r.call == nil {
 		pause := max(p.cfg.BackoffMax, min(f.Wait, p.cfg.AskAgain))

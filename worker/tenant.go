@@ -97,9 +97,7 @@ func (t *tenant) ring() {
 			t.park(l, now)
 		}
 	}
-	if beat {
-		t.nextBeat(now)
-	}
+	t.nextBeat(now, beat)
 	for _, message := range pack(parts, t.worker.cfg.MaxCounts) {
 		t.worker.scope.spawn(func() {
 			r := lease.Report{Holder: life.holder, Sent: sent, Heartbeat: beat}
@@ -109,13 +107,17 @@ func (t *tenant) ring() {
 }
 
 // nextBeat sets the alarm for the next heartbeat, if any lane is in use.
-func (t *tenant) nextBeat(now time.Duration) {
+func (t *tenant) nextBeat(now time.Duration, beat bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.beatAt = 0; len(t.lanes) > 0 {
+	switch {
+	case len(t.lanes) == 0:
+		t.beatAt = 0
+		return
+	case beat || t.beatAt == 0:
 		t.beatAt = now + t.worker.cfg.Heartbeat
-		t.alarm.set(t.beatAt)
 	}
+	t.alarm.set(t.beatAt)
 }
 
 // report gives what the lane has to say now, and when it wants to say more. What

@@ -120,16 +120,30 @@ func (p *Pool) timeOut(now time.Duration) {
 // that nobody local wants.
 func (p *Pool) returnIdle(now time.Duration) {
 	if now-p.idleSince() >= p.cfg.IdleAfter {
-		for _, h := range p.stock {
-			p.returnLeft(now, h)
+		keep := int64(0)
+		if now < p.keepTill {
+			keep = p.thirst
+		} else {
+			p.thirst = 0
 		}
-		p.tidyStock()
+		p.returnAbove(now, keep)
 	}
 	for _, h := range p.leases {
 		if h.idle > 0 && (p.line.count == 0 || p.closed) && (p.scarce(now) || now-h.idleSince >= p.cfg.SlotLinger) {
 			p.freeIdle(now, h, h.idle)
 		}
 	}
+}
+
+// returnAbove returns what is at hand, but for keep tokens.
+func (p *Pool) returnAbove(now time.Duration, keep int64) {
+	for _, h := range p.stock {
+		have := h.left.Load()
+		kept := min(have, keep)
+		keep -= kept
+		p.giveReturn(now, h, h.take(have-kept))
+	}
+	p.tidyStock()
 }
 
 // idleSince is since when the stock has served nobody.
@@ -165,11 +179,16 @@ func (p *Pool) alarm(now time.Duration) {
 	if len(p.settling) > 0 {
 		p.wakeBy(p.settling[0].sent + p.resolveAfter())
 	}
-	if len(p.stock) > 0 {
-		p.wakeBy(p.idleSince() + p.cfg.IdleAfter)
+	if idleAt := p.idleSince() + p.cfg.IdleAfter; len(p.stock) > 0 && now < idleAt {
+		p.wakeBy(idleAt)
+	} else if len(p.stock) > 0 {
+		p.wakeBy(max(p.keepTill, now+1))
 	}
 	if p.line.count > 0 {
 		p.wakeBy(p.soonest)
+		if now < p.askAt {
+			p.wakeBy(p.askAt)
+		}
 	}
 	if now < p.refillAt {
 		p.wakeBy(p.refillAt)

@@ -54,7 +54,7 @@ func TestFleetUsesWhatItMay(t *testing.T) {
 				f.member(fmt.Sprint("m", i), "k", DefaultPoolConfig())
 			}
 			f.demandAll(c.callers, c.slot, c.work)
-			f.run(13 * time.Second)
+			f.run(7 * time.Second)
 			var in int64
 			for _, s := range f.spends {
 				if s.at > time.Second {
@@ -66,7 +66,7 @@ func TestFleetUsesWhatItMay(t *testing.T) {
 			if c.window == 0 {
 				per = float64(c.limit)
 			}
-			use := float64(in) / (per * 12 * float64(time.Second) / float64(window))
+			use := float64(in) / (per * 6 * float64(time.Second) / float64(window))
 			var b Books
 			for _, m := range f.members {
 				balanced(t, m.pool.Books(), "at the end")

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,10 +29,10 @@ Example:
 }
 
 func (c *healthcheckCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams) error {
-	host, port, err := net.SplitHostPort(c.HTTP)
-	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
-		return cli.Misuse("--http %q is no address; give one like 127.0.0.1:8422", c.HTTP)
+	if err := address("http", c.HTTP, "127.0.0.1:8422"); err != nil {
+		return err
 	}
+	host, port, _ := net.SplitHostPort(c.HTTP)
 	if host == "" || host == "0.0.0.0" || host == "::" { // what it listens on is not where to go
 		host = "127.0.0.1"
 	}

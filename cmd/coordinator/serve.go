@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"ration/bus"
@@ -49,8 +51,8 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	if err != nil {
 		return err
 	}
-	soft, hard, release := cli.Catch(ctx)
-	defer release()
+	soft, hard, restore := cli.Catch(ctx)
+	defer restore()
 	cli.DieOn(hard)
 
 	link, err := c.connect(config)
@@ -68,10 +70,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	defer web.close()
 	web.start(voice)
 
-	settings := coordinator.DefaultConfig(policy)
-	settings.Mirror = counted{settings.Mirror, &site.turns}
-	settings.Log = voice.Log
-	coord, err := coordinator.New(settings)
+	coord, err := newCoordinator(policy, site, voice)
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 			Ready: func() {
 				site.serving.Store(true)
 				voice.Say("%s leads cell %s under %s (%s); NATS at %s, HTTP at http://%s; state is in memory, so a restart forgets what was spent",
-					c.Name, c.Cell, origin, limits(policy), link.where, web.addr)
+					c.Name, c.Cell, origin, plural(len(policy.Limits), "limit"), link.where, web.addr)
 			},
 		})
 	})
@@ -96,6 +95,13 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		voice.Say("%v: drained and stopped", context.Cause(soft))
 	}
 	return err
+}
+
+func newCoordinator(p *lease.Policy, s *site, voice *cli.Voice) (*coordinator.Coordinator, error) {
+	config := coordinator.DefaultConfig(p)
+	config.Mirror = counted{config.Mirror, &s.turns}
+	config.Log = voice.Log
+	return coordinator.New(config)
 }
 
 // settle fills in what is not given.
@@ -113,12 +119,32 @@ func (c *serveCommand) settle(in *cli.Invocation) error {
 	if c.Listen == "" {
 		c.Listen = defaultListen
 	}
+	if err := address("listen", c.Listen, defaultListen); err != nil {
+		return err
+	}
+	if c.HTTP != "" {
+		if err := address("http", c.HTTP, "127.0.0.1:8422"); err != nil {
+			return err
+		}
+	}
 	if c.Name == "" {
 		host, err := os.Hostname()
 		if err != nil {
 			return fmt.Errorf("asking for the machine's name: %w; give --name", err)
 		}
 		c.Name = host
+	}
+	return nil
+}
+
+// address says what is wrong with a flag that says where to listen.
+func address(flag, value, example string) error {
+	_, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return cli.Misuse("--%s %q is no address; give one like %s", flag, value, example)
 	}
 	return nil
 }
@@ -176,11 +202,4 @@ func unreachable(err error) error {
 	_, text, _ := strings.Cut(err.Error(), lease.ErrNoCoordinator.Error()+": ")
 	text, _, _ = strings.Cut(text, ";")
 	return &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("%s; start one there, name another with --nats, or leave --nats out to bring one along", text)}
-}
-
-func limits(p *lease.Policy) string {
-	if len(p.Limits) == 1 {
-		return "1 limit"
-	}
-	return fmt.Sprintf("%d limits", len(p.Limits))
 }

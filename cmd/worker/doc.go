@@ -23,8 +23,10 @@
 // counted. A refusal that no waiting changes ends the run.
 //
 // Commands run in process groups of their own, with an empty stdin. They are
-// killed when the worker dies, even by kill -9 (Linux), and when the lease of
-// their slot is lost, since somebody else may have it by then.
+// killed, with what they started in their group, when the worker dies, even by
+// kill -9; a second process, the warden, sees to that. They are asked to end, and
+// killed two seconds later, when the lease of their slot is lost, since somebody
+// else may have it by then.
 //
 // The first SIGTERM or SIGINT takes no new lines and waits for what runs; the
 // second kills it. What was read and not run is named, and where the input was

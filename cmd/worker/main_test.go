@@ -36,13 +36,13 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds:                words,
 		Setup: func(e *testscript.Env) error {
-			url, stop, err := startCoordinator()
+			c, err := startCoordinator()
 			if err != nil {
 				return err
 			}
-			e.Values[stopper{}] = stop
-			e.Defer(stop)
-			e.Setenv("NATS_URL", url)
+			e.Values[running{}] = c
+			e.Defer(c.stop)
+			e.Vars = append(e.Vars, c.environ...)
 			return nil
 		},
 	})
@@ -61,56 +61,64 @@ const policy = `limits:
     rules: [0/1s]
 `
 
-// stopper is under what a script's coordinator can be stopped.
-type stopper struct{}
+// running is under what a script finds its coordinator.
+type running struct{}
+
+// companion is a coordinator with a NATS server in this process.
+type companion struct {
+	// environ is the environment of who is to find it, however slow the machine.
+	environ []string
+	leader  *coordinator.Leader
+	stop    func() // may be called again
+}
 
 // slotTTL is short, so that a lease can be lost within a test.
 const slotTTL = 3 * time.Second
 
-// startCoordinator starts a coordinator with a NATS server in this process. stop
-// may be called again.
-func startCoordinator() (url string, stop func(), err error) {
+func startCoordinator() (*companion, error) {
 	p, err := lease.ParsePolicy("policy.yaml", []byte(policy))
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	server, err := bus.Embed("127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	nc, err := server.Connect(bus.ConnectConfig{})
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	config := coordinator.DefaultConfig(p)
 	config.Lease.SlotTTL = slotTTL
 	c, err := coordinator.New(config)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan struct{}), make(chan error, 1)
+	ready, ended := make(chan *coordinator.Leader, 1), make(chan error, 1)
 	go func() {
 		ended <- c.Run(ctx, func(ctx context.Context, l *coordinator.Leader) error {
 			return bus.Serve(ctx, nc, bus.ServeConfig{
 				Lessor:  l,
 				Recalls: l.AllRecalls,
-				Ready:   func() { close(ready) },
+				Ready:   func() { ready <- l },
 			})
 		})
 	}()
-	select {
-	case <-ready:
-	case err := <-ended:
-		cancel()
-		return "", nil, fmt.Errorf("the coordinator ended: %w", err)
-	}
-	return server.URL(), sync.OnceFunc(func() {
+	stop := sync.OnceFunc(func() {
 		cancel()
 		<-ended
 		nc.Close()
 		server.Close()
-	}), nil
+	})
+	select {
+	case l := <-ready:
+		return &companion{[]string{"NATS_URL=" + server.URL(), "RATION_CONNECT_WAIT=10s"}, l, stop}, nil
+	case err := <-ended:
+		ended <- err
+		stop()
+		return nil, fmt.Errorf("the coordinator ended: %w", err)
+	}
 }
 
 var words = map[string]func(*testscript.TestScript, bool, []string){
@@ -165,7 +173,30 @@ var words = map[string]func(*testscript.TestScript, bool, []string){
 	},
 	// stopcoordinator stops the script's coordinator, and its NATS server.
 	"stopcoordinator": func(ts *testscript.TestScript, _ bool, _ []string) {
-		ts.Value(stopper{}).(func())()
+		ts.Value(running{}).(*companion).stop()
+	},
+	// atrest KEY says that now nothing is held, and of KEY nothing spent.
+	"atrest": func(ts *testscript.TestScript, _ bool, args []string) {
+		s, err := ts.Value(running{}).(*companion).leader.Status(context.Background(), lease.Key(args[0]))
+		ts.Check(err)
+		if s.Held != (lease.Amount{}) {
+			ts.Fatalf("%d tokens and %d slots are held", s.Held.Tokens, s.Held.Slots)
+		}
+		for _, k := range s.Keys {
+			for _, w := range k.Windows {
+				if w.Free != w.Limit {
+					ts.Fatalf("%s: %d of %d are free under %s", k.Key, w.Free, w.Limit, w.Rule)
+				}
+			}
+		}
+	},
+	// unheld says that now nothing is held.
+	"unheld": func(ts *testscript.TestScript, _ bool, _ []string) {
+		s, err := ts.Value(running{}).(*companion).leader.Status(context.Background(), "")
+		ts.Check(err)
+		if s.Held != (lease.Amount{}) {
+			ts.Fatalf("%d tokens and %d slots are held", s.Held.Tokens, s.Held.Slots)
+		}
 	},
 	// upstream NAME sets the variable to the URL of a server that answers /ok with
 	// 200, /busy with 429, /moved with a redirect, and cuts the connection

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,11 +41,11 @@ func (l *locked) String() string {
 // try runs the command in this process, beside a coordinator.
 func try(t *testing.T, ctx context.Context, in string, args ...string) (code int, out, told string) {
 	t.Helper()
-	url, stop, err := startCoordinator()
+	c, err := startCoordinator()
 	require.NoError(t, err)
-	defer stop()
+	defer c.stop()
 	var o, e locked
-	code = run(ctx, args, cli.Streams{In: strings.NewReader(in), Out: &o, Err: &e, Environ: []string{"NATS_URL=" + url}})
+	code = run(ctx, args, cli.Streams{In: strings.NewReader(in), Out: &o, Err: &e, Environ: c.environ})
 	return code, o.String(), e.String()
 }
 
@@ -75,16 +76,16 @@ func TestEndOfTheContextEndsTheRun(t *testing.T) {
 // TestTwoShellsShareALimit runs two workers at once on parts of a list: every
 // line once, and no window over its limit by the instants in their logs.
 func TestTwoShellsShareALimit(t *testing.T) {
-	url, stop, err := startCoordinator()
+	c, err := startCoordinator()
 	require.NoError(t, err)
-	defer stop()
+	defer c.stop()
 	log := filepath.Join(t.TempDir(), "log")
 	var shells sync.WaitGroup
 	for _, list := range []string{"a\nb\nc\nd\n", "e\nf\ng\nh\n"} {
 		shells.Go(func() {
 			var o, e locked
 			code := run(t.Context(), []string{"exec", "--key", "steady", "-j", "4", "--log", log, "--", "true"},
-				cli.Streams{In: strings.NewReader(list), Out: &o, Err: &e, Environ: []string{"NATS_URL=" + url}})
+				cli.Streams{In: strings.NewReader(list), Out: &o, Err: &e, Environ: c.environ})
 			if code != cli.Done {
 				t.Errorf("exit code %d: %s", code, e.String())
 			}
@@ -122,4 +123,40 @@ func readLog(t *testing.T, file string) []entry {
 	}
 	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.Sent, b.Sent) })
 	return all
+}
+
+func TestExitCodeTellsWhichSignalEndedTheRun(t *testing.T) {
+	for _, c := range []struct {
+		signals []syscall.Signal
+		args    []string
+		want    int
+	}{
+		{[]syscall.Signal{syscall.SIGTERM}, []string{"load", "--count", "1000000"}, cli.Done},
+		{[]syscall.Signal{syscall.SIGINT}, []string{"load", "--count", "1000000"}, 130},
+		{[]syscall.Signal{syscall.SIGINT}, []string{"load"}, cli.Done},
+		{[]syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, []string{"exec", "-j", "2", "--", "sleep", "600"}, 143},
+		{[]syscall.Signal{syscall.SIGTERM, syscall.SIGINT}, []string{"exec", "-j", "2", "--", "sleep", "600"}, 130},
+	} {
+		log := filepath.Join(t.TempDir(), "log")
+		args := append(c.args[:1:1], append([]string{"--key", "slots", "--log", log}, c.args[1:]...)...)
+		co, err := startCoordinator()
+		require.NoError(t, err)
+		var o, e locked
+		ended := make(chan int)
+		go func() {
+			ended <- run(t.Context(), args, cli.Streams{In: strings.NewReader("\n\n\n"), Out: &o, Err: &e, Environ: co.environ})
+		}()
+		require.Eventually(t, func() bool { // it takes tokens, so it listens to signals
+			s, err := co.leader.Status(t.Context(), "slots")
+			return err == nil && s.Stats.Leases > 0
+		}, time.Minute, time.Millisecond)
+		for i, s := range c.signals {
+			require.NoError(t, syscall.Kill(syscall.Getpid(), s))
+			if i == 0 && len(c.signals) > 1 {
+				require.Eventually(t, func() bool { return strings.Contains(e.String(), "once more to stop them") }, time.Minute, time.Millisecond)
+			}
+		}
+		require.Equal(t, c.want, <-ended, "%v: %s", c, e.String())
+		co.stop()
+	}
 }

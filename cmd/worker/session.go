@@ -69,8 +69,8 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 	if err != nil {
 		return err
 	}
-	soft, hard, release := cli.Catch(ctx)
-	defer release()
+	soft, hard, restore := cli.Catch(ctx)
+	defer restore()
 	client, err := d.connect(soft, voice)
 	if err != nil {
 		var stopped *cli.Signal
@@ -87,6 +87,7 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 		key: d.Key, cost: d.Cost, wait: d.Wait, limiter: limiter, journal: journal,
 		tally: newTally(), voice: voice, screen: screen, soft: soft, hard: hard,
 	}
+	defer context.AfterFunc(soft, v.announceEnd)()
 	hide := watchProgress(screen, v.tally.progress)
 	err = work(v)
 	hide()
@@ -102,6 +103,14 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 		return err
 	}
 	return v.end()
+}
+
+// announceEnd tells who sent a signal what it does.
+func (v *shift) announceEnd() {
+	var s *cli.Signal
+	if errors.As(context.Cause(v.soft), &s) {
+		v.voice.Say("%v: no new calls are made, and those under way are waited for; once more to stop them", s)
+	}
 }
 
 // giveBack returns all leases.

@@ -30,9 +30,11 @@ func turn(soft, hard context.Context, limiter *ration.Limiter, cost int64, wait 
 	case err == nil && soon:
 		context.AfterFunc(h.Context(), func() { stop(nil) }) // nothing is left behind
 		return h, nil
-	case err == nil:
+	case err == nil: // what ends asking has begun, and need not have ended it yet
 		h.Cancel()
-		err = context.Cause(asking)
+		if err = context.Cause(soft); err == nil {
+			err = errLate
+		}
 	}
 	defer stop(nil)
 	if cause := context.Cause(asking); cause != nil && errors.Is(err, context.Canceled) {

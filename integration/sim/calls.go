@@ -97,7 +97,7 @@ func (c *calls) allow(x *caller, p *worker.Pool) {
 }
 
 func (c *calls) cancel(x *caller, call *worker.Call) {
-	if x.call != call || call.State() != worker.Waiting {
+	if x.call != call || call.State() != worker.Waiting && call.State() != worker.Taken {
 		return
 	}
 	c.world.Faults["cancel"]++
@@ -129,8 +129,11 @@ func (c *calls) decide(x *caller) {
 	case worker.Taken:
 		// The process may be stopped between the take and the reading of the
 		// clock.
-		if c.world.chance(0.002, "pause before the spend") {
+		if c.world.chance(0.006, "pause before the spend") {
 			x.holder.pause(c.world.between(time.Second, 12*time.Second))
+		}
+		if c.world.chance(0.02, "cancel at the take") {
+			x.holder.after(0, func() { c.cancel(x, call) })
 		}
 		x.holder.after(0, func() { c.spendNow(x, call) })
 	case worker.Failed:
@@ -176,24 +179,26 @@ func (c *calls) end(x *caller, call *worker.Call) {
 	}
 	w, p, now := c.world, x.holder.pools[x.key], x.holder.elapsed()
 	s := &w.spends[x.spend]
+	// A process that wakes may find its call over, and its slot lost before.
+	at := x.holder.awake()
 	switch {
 	case w.chance(0.05, "abandon"):
 		p.Abandon(now, call)
-		c.finish(x, w.now+w.between(0, c.guard))
+		c.finish(x, at+w.between(c.guard/2, c.guard)) // it works on
 	case w.chance(0.05, "never sent"):
 		p.Cancel(now, call)
 		s.Cost = 0
-		c.finish(x, w.now)
+		c.finish(x, at)
 	case w.chance(0.05, "settle"):
 		used := w.rand.Int64N(call.Cost() + 1)
 		if err := p.Settle(now, call, used); err != nil {
 			panic(err)
 		}
 		s.Cost = used
-		c.finish(x, w.now)
+		c.finish(x, at)
 	default:
 		p.Finish(now, call)
-		c.finish(x, w.now)
+		c.finish(x, at)
 	}
 	x.holder.drive(x.key)
 }

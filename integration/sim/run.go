@@ -20,8 +20,9 @@ type Contract struct {
 // contracts are those that runs draw from.
 var contracts = []Contract{
 	{Rules: "5/1s, 12/3s"},
+	{Rules: "20/1s, 60/12s"}, // longer than leases live, and than clocks agree
 	{Rules: "100/1s, 250/3s, 8 concurrent", Guard: 20 * time.Millisecond},
-	{Rules: "40/1s, 3 concurrent"},
+	{Rules: "40/1s, 3 concurrent", Guard: 15 * time.Millisecond},
 	{Rules: "60/2s bucket burst=20"},
 	{Rules: "30/1s, 200/10s fixed"},
 	{Rules: "50/1s fixed, 6 concurrent", Guard: 10 * time.Millisecond},

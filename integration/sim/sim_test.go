@@ -3,9 +3,11 @@ package sim_test
 import (
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -25,7 +27,8 @@ var (
 // and the books balance. Every fault and every rare branch has happened.
 func TestSimulation(t *testing.T) {
 	if *seed != 0 {
-		v := sim.Run(*seed)
+		v, broke := world(*seed)
+		require.Empty(t, broke)
 		t.Logf("seed %d: %s: %d spends, use %.3f\nfaults %v\nledger %+v\npools %+v", v.Seed, v.Contract.Rules, v.Spends, v.Use, v.Faults, v.Ledger, v.Pools)
 		check(t, v)
 		return
@@ -33,8 +36,14 @@ func TestSimulation(t *testing.T) {
 	counts := map[string]int{}
 	uses := map[string][]float64{}
 	spends := 0
-	for _, v := range play(*seeds) {
-		if !t.Run(fmt.Sprintf("seed %d", v.Seed), func(t *testing.T) { check(t, v) }) {
+	for v, broke := range play(*seeds) {
+		if !t.Run(fmt.Sprintf("seed %d", v.Seed), func(t *testing.T) {
+			require.Empty(t, broke, replay(v.Seed))
+			check(t, v)
+		}) {
+			if failFast() {
+				return
+			}
 			continue
 		}
 		spends += v.Spends
@@ -60,29 +69,64 @@ func TestSimulation(t *testing.T) {
 
 func check(t *testing.T, v sim.Verdict) {
 	t.Helper()
-	again := fmt.Sprintf("replay: go test ./integration/sim -run TestSimulation -seed %d", v.Seed)
-	require.Empty(t, v.Violations, "%s\n%s", v.Contract.Rules, again)
-	require.Empty(t, v.Stranded, "%s\n%s", v.Contract.Rules, again)
+	again := replay(v.Seed)
+	few := func(n int) int { return min(n, 5) } // of a thousand more say no more
+	require.Empty(t, v.Violations[:few(len(v.Violations))], "%d violations of %s\n%s", len(v.Violations), v.Contract.Rules, again)
+	require.Empty(t, v.Stranded[:few(len(v.Stranded))], "%d stranded under %s\n%s", len(v.Stranded), v.Contract.Rules, again)
 	require.GreaterOrEqual(t, v.Use, 0.95, "use of %s\n%s", v.Contract.Rules, again)
 }
 
-func play(n int) []sim.Verdict {
-	verdicts := make([]sim.Verdict, n)
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+func replay(seed uint64) string {
+	return fmt.Sprintf("replay: go test ./integration/sim -run TestSimulation -seed %d", seed)
+}
+
+// failFast says whether go test was told to stop at the first failure.
+func failFast() bool { return flag.Lookup("test.failfast").Value.String() == "true" }
+
+// play plays the first n worlds, several at once, and gives them in order. It
+// begins no more of them than are looked at, and a few ahead.
+func play(n int) iter.Seq2[sim.Verdict, string] {
+	type played struct {
+		verdict sim.Verdict
+		broke   string
+	}
+	return func(yield func(sim.Verdict, string) bool) {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		ahead := make(chan chan played, runtime.GOMAXPROCS(0))
+		stop := make(chan struct{})
+		defer close(stop)
 		wg.Go(func() {
-			for i := range next {
-				verdicts[i] = sim.Run(uint64(i + 1))
+			defer close(ahead)
+			for i := range n {
+				one := make(chan played, 1)
+				select {
+				case ahead <- one:
+				case <-stop:
+					return
+				}
+				wg.Go(func() {
+					v, broke := world(uint64(i + 1))
+					one <- played{v, broke}
+				})
 			}
 		})
+		for one := range ahead {
+			if p := <-one; !yield(p.verdict, p.broke) {
+				return
+			}
+		}
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	return verdicts
+}
+
+// world plays one. Where a check of the product's own panics in it, it says so.
+func world(seed uint64) (v sim.Verdict, broke string) {
+	defer func() {
+		if x := recover(); x != nil {
+			v.Seed, broke = seed, fmt.Sprintf("panic: %v\n%s", x, debug.Stack())
+		}
+	}()
+	return sim.Run(seed), ""
 }
 
 // count adds the fields of a struct of counts, also those that are zero.

@@ -27,9 +27,9 @@ func (s *Signal) Error() string {
 func (s *Signal) Code() int { return 128 + int(s.Number) }
 
 // Catch gives two contexts: soft ends with the first SIGINT or SIGTERM, hard
-// with the second, both with a *Signal as their cause. Calling release lets
+// with the second, both with a *Signal as their cause. Calling restore lets
 // signals act again as they do by default, and ends both.
-func Catch(ctx context.Context) (soft, hard context.Context, release func()) {
+func Catch(ctx context.Context) (soft, hard context.Context, restore func()) {
 	hard, endHard := context.WithCancelCause(ctx)
 	soft, endSoft := context.WithCancelCause(hard)
 	signals := make(chan os.Signal, 2)

@@ -11,7 +11,7 @@ import (
 
 func TestFirstSignalEndsSoftAndSecondHard(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	soft, hard, release := Catch(context.Background())
+	soft, hard, restore := Catch(context.Background())
 	require.NoError(t, soft.Err())
 
 	require.NoError(t, syscall.Kill(syscall.Getpid(), syscall.SIGTERM))
@@ -25,13 +25,13 @@ func TestFirstSignalEndsSoftAndSecondHard(t *testing.T) {
 	<-hard.Done()
 	require.ErrorAs(t, context.Cause(hard), &s)
 	require.Equal(t, 130, s.Code())
-	release()
+	restore()
 }
 
-func TestReleaseEndsBothWithoutASignal(t *testing.T) {
+func TestRestoreEndsBothWithoutASignal(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	soft, hard, release := Catch(context.Background())
-	release()
+	soft, hard, restore := Catch(context.Background())
+	restore()
 	<-soft.Done()
 	<-hard.Done()
 	var s *Signal

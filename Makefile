@@ -1,0 +1,51 @@
+# Commands of the repository. `make` alone lists them.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eo pipefail -c
+GO          ?= go
+TESTFLAGS   ?=
+SEEDS       ?= 1000
+FUZZTIME    ?= 20s
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help build run test race sim mutants fuzz lint bench proof clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+
+build: ## build bin/coordinator, bin/worker and bin/strictupstream
+	$(GO) build -trimpath -o bin/ ./cmd/coordinator ./cmd/worker ./integration/upstream/cmd/strictupstream
+
+run: build ## show a fleet of four workers keeping one contract (7 s)
+	@$(GO) run ./integration/demo --bin bin
+
+test: ## all tests, in their short form
+	$(GO) test $(TESTFLAGS) ./...
+
+race: ## all tests under the race detector
+	$(GO) test -race -timeout 30m $(TESTFLAGS) ./...
+
+sim: ## play SEEDS=1000 worlds in which everything goes wrong that can
+	$(GO) test ./integration/sim -count=1 -v -timeout 30m -run 'TestSimulation$$' -seeds $(SEEDS) | grep -v -e '--- PASS: TestSimulation/' -e '=== RUN'
+
+mutants: ## lay each known fault over the sources; the tests must see it
+	$(GO) run ./integration/mutants
+
+fuzz: ## a round of FUZZTIME=20s for each fuzz target
+	@grep -ro '^func Fuzz[A-Za-z0-9]*' --include='*_test.go' . | while IFS=: read -r file found; do \
+		$(GO) test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${found#func }$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x || exit 1; done
+
+lint: ## gofmt, go vet and staticcheck
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "run gofmt on:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+bench: ## measure the hot paths
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+proof: run race sim mutants ## everything that is claimed, at full length, with its figures (an hour)
+	$(GO) test ./integration/sim -count=1 -v -run TestChained
+	RATION_PROOF=1 $(GO) test ./integration/system ./lease -count=1 -v -timeout 60m
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,233 @@
+package ration_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"ration"
+	"ration/lease"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func local(t testing.TB, policy, key string) (*ration.Client, *ration.Limiter) {
+	t.Helper()
+	client, err := ration.Local(policy)
+	require.NoError(t, err)
+	l, err := client.Limiter(key)
+	require.NoError(t, err)
+	return client, l
+}
+
+func balanced(t testing.TB, s ration.Stats) {
+	t.Helper()
+	require.Equal(t, s.Granted, s.Spent+s.Returned+s.Expired+s.Held, "%+v", s)
+}
+
+func TestABadPolicyOrKeySaysWhatIsWrong(t *testing.T) {
+	_, err := ration.Local("limits: [{key: k, rules: [5/1parsec]}]")
+	require.ErrorContains(t, err, "parsec")
+	client, err := ration.Local("limits: [{key: k, rules: [5/1h]}]")
+	require.NoError(t, err)
+	_, err = client.Limiter("a//b")
+	require.ErrorIs(t, err, ration.ErrBadKey)
+	require.NoError(t, client.Close(t.Context()))
+}
+
+func TestNobodyToConnectToIsNoCoordinator(t *testing.T) {
+	_, err := ration.Connect("nats://127.0.0.1:1", ration.WithConnectWait(100*time.Millisecond))
+	require.ErrorIs(t, err, ration.ErrNoCoordinator)
+}
+
+func TestRefusalsSayWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, l := local(t, "limits: [{key: k, rules: [10/1h]}]", "k")
+		err := l.WaitN(t.Context(), 11)
+		require.ErrorIs(t, err, ration.ErrRefused)
+		require.ErrorIs(t, err, lease.ErrNever)
+		var refused *ration.Refused
+		require.ErrorAs(t, err, &refused)
+		require.True(t, refused.Never)
+		require.Zero(t, refused.Wait)
+		require.Equal(t, "10/1h", refused.Rule)
+
+		stranger, err := client.Limiter("nobody")
+		require.NoError(t, err)
+		require.ErrorIs(t, stranger.Wait(t.Context()), lease.ErrUnknownKey)
+
+		require.NoError(t, l.WaitN(t.Context(), 10))
+		time.Sleep(2 * time.Second) // reported by now, and no longer held
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err = l.Wait(ctx)
+		require.ErrorIs(t, err, lease.ErrTooLate)
+		require.ErrorAs(t, err, &refused)
+		require.False(t, refused.Never)
+		require.Greater(t, refused.Wait, 59*time.Minute)
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, l.Wait(t.Context()), ration.ErrClosed)
+	})
+}
+
+func TestTwoRulesAreBothKeptAtTheContractsPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, l := local(t, "limits: [{key: k, rules: [5/1s, 12/3s]}]", "k")
+		begun := time.Now()
+		var group sync.WaitGroup
+		for range 30 {
+			group.Go(func() {
+				if err := l.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		took := time.Since(begun)
+		require.GreaterOrEqual(t, took, 7*time.Second)
+		require.LessOrEqual(t, took, 7*time.Second+7*time.Second/5000+10*time.Millisecond)
+		balanced(t, client.Stats())
+		require.NoError(t, client.Close(t.Context()))
+	})
+}
+
+func TestTheFirstEndOfAHandleCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, l := local(t, "limits: [{key: k, rules: [10/1h, 1 concurrent]}]", "k")
+		h, err := l.Acquire(t.Context(), 5)
+		require.NoError(t, err)
+		require.NoError(t, h.Context().Err())
+		h.Cancel()
+		require.ErrorIs(t, h.Context().Err(), context.Canceled)
+		h.Finish()
+		h.Abandon()
+		require.NoError(t, h.Settle(5))
+		time.Sleep(time.Second)
+		require.EqualValues(t, 0, client.Stats().Spent)
+		h, err = l.Acquire(t.Context(), 10)
+		require.NoError(t, err, "all is back")
+		require.ErrorContains(t, h.Settle(11), "11")
+		require.EqualValues(t, 10, client.Stats().Spent)
+		require.NoError(t, client.Close(t.Context()))
+	})
+}
+
+// Allow, Wait, Acquire, cancels and ends from many goroutines at once: the limit
+// is kept, nobody stays blocked (B61), and the books balance.
+func TestLawHoldsUnderAStressOfAllCallsAtOnce(t *testing.T) {
+	client, l := local(t, "limits: [{key: k, rules: [5000/1h]}]", "k")
+	var spent atomic.Int64
+	var group sync.WaitGroup
+	for i := range 16 {
+		group.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(i), 3))
+			for range 400 {
+				stress(t, l, rnd, &spent)
+			}
+		})
+	}
+	group.Wait()
+	s := client.Stats()
+	balanced(t, s)
+	require.Equal(t, spent.Load(), s.Spent)
+	require.LessOrEqual(t, s.Spent, int64(5000))
+	require.NoError(t, client.Close(context.Background()))
+	s = client.Stats()
+	require.Zero(t, s.Held)
+	balanced(t, s)
+}
+
+func stress(t *testing.T, l *ration.Limiter, rnd *rand.Rand, spent *atomic.Int64) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(2000))*time.Microsecond)
+	defer cancel()
+	over := func(err error) bool {
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ration.ErrRefused) {
+			t.Error(err)
+		}
+		return err != nil
+	}
+	switch rnd.IntN(3) {
+	case 0:
+		if l.Allow() {
+			spent.Add(1)
+		}
+	case 1:
+		if !over(l.Wait(ctx)) {
+			spent.Add(1)
+		}
+	case 2:
+		h, err := l.Acquire(ctx, 2)
+		if over(err) {
+			return
+		}
+		switch rnd.IntN(3) {
+		case 0:
+			h.Cancel() // long before a third of the window
+		case 1:
+			h.Finish()
+			spent.Add(2)
+		case 2:
+			if err := h.Settle(1); err != nil {
+				t.Error(err)
+			}
+			spent.Add(1)
+		}
+	}
+}
+
+func BenchmarkAllow(b *testing.B) {
+	client, l := local(b, "limits: [{key: k, rules: [1000000000000/1s bucket]}]", "k")
+	if err := l.Wait(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	taken := 0
+	for b.Loop() {
+		if l.Allow() {
+			taken++
+		}
+	}
+	b.ReportMetric(float64(taken)/float64(b.N), "taken/op")
+	b.StopTimer()
+	if err := client.Close(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func BenchmarkAllowParallel(b *testing.B) {
+	client, l := local(b, "limits: [{key: k, rules: [1000000000000/1s bucket]}]", "k")
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			l.Allow()
+		}
+	})
+	b.StopTimer()
+	if err := client.Close(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func BenchmarkAcquire(b *testing.B) {
+	client, l := local(b, "limits: [{key: k, rules: [1000000000000/1s bucket]}]", "k")
+	b.ReportAllocs()
+	for b.Loop() {
+		h, err := l.Acquire(context.Background(), 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		h.Finish()
+	}
+	b.StopTimer()
+	if err := client.Close(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}

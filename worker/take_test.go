@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/lease"
+)
+
+// generous is a lessor that grants a hundred tokens to everybody.
+type generous struct{}
+
+func (generous) Acquire(_ context.Context, r lease.Request) (lease.Answer, error) {
+	return granted(r, 100, 0, rate), nil
+}
+
+func (generous) Report(context.Context, lease.Report) (lease.Reply, error) {
+	return lease.Reply{}, nil
+}
+
+func (generous) Recalls(ctx context.Context, _ lease.Holder, _ func(lease.Recall)) error {
+	<-ctx.Done()
+	return nil
+}
+
+// A process may be stopped between the take and the reading of the clock, and
+// find out. Were the clock read first, it could be stopped after that for any
+// time, and would spend of a lease that is over.
+func TestClockIsReadAfterTheTake(t *testing.T) {
+	for name, spend := range map[string]func(*Limiter) bool{
+		"AllowN": func(l *Limiter) bool { return l.AllowN(3) },
+		"WaitN":  func(l *Limiter) bool { return l.WaitN(context.Background(), 3) == nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, err := New(generous{}, DefaultConfig())
+				require.NoError(t, err)
+				defer func() { require.NoError(t, w.Close(context.Background())) }()
+				var stop func() // called where the clock is read
+				w.clock.bootBase = 0
+				w.clock.boot = func() (time.Duration, bool) {
+					at := time.Since(w.clock.base)
+					if stop != nil {
+						stop()
+					}
+					return at, true
+				}
+				l := w.Limiter("k")
+				require.NoError(t, l.Wait(t.Context()))
+				synctest.Wait()
+				h := l.lane.pool.live.Load()
+				require.NotNil(t, h, "there are tokens at hand")
+
+				before, atReading := h.left.Load(), int64(-1)
+				stop = func() { atReading = h.left.Load() }
+				w.clock.looked.Store(-int64(time.Second)) // so that this reading looks
+				require.True(t, spend(l))
+				stop = nil
+				require.Equal(t, before-3, atReading, "tokens at hand when the clock was read")
+			})
+		})
+	}
+}

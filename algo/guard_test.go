@@ -113,7 +113,7 @@ func TestGuardShrinksABucketsBurst(t *testing.T) {
 		{"100/1m bucket burst=50", 600 * ms, 49, ""},
 		{"100/1m bucket burst=50", 600*ms + 1, 48, ""},
 		{"100/1m bucket burst=50", 29400 * ms, 1, ""},
-		{"100/1m bucket burst=50", 29400*ms + 1, 0, "a guard of 29.400000001s takes 50 of a burst of 50, and nothing is ever granted; write burst=51 or more, or a shorter guard"},
+		{"100/1m bucket burst=50", 29400*ms + 1, 0, "a guard of 29400000001ns takes 50 of a burst of 50, and nothing is ever granted; write burst=51 or more, or a shorter guard"},
 		{"100/1m bucket burst=50", algo.MaxPeriod, 0, "write burst=525600001 or more, or a shorter guard"},
 		{"10/1s bucket burst=1", 50 * ms, 0, "write burst=2 or more"},
 		{"1000000000000000/1ns bucket", algo.MaxPeriod, 0, "nothing is ever granted; write a shorter guard"},

@@ -149,7 +149,7 @@ func (r Rule) Starved(guard time.Duration) (problem, remedy string) {
 		return "", ""
 	}
 	lost := r.flow(guard)
-	problem = fmt.Sprintf("a guard of %v takes %d of a burst of %d, and nothing is ever granted", guard, lost, r.Burst)
+	problem = fmt.Sprintf("a guard of %s takes %d of a burst of %d, and nothing is ever granted", Period{Length: guard}, lost, r.Burst)
 	if lost >= MaxLimit {
 		return problem, "write a shorter guard"
 	}

@@ -101,13 +101,19 @@ func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
 		return Limit{}, nil, place{}
 	}
 	l.Line = nodePlace(n).line
+	var places []place
 	if f, ok := fields["rules"]; ok {
-		l.Rules = r.rules(f)
+		l.Rules, places = r.rules(f)
 	} else {
 		r.add(nodePlace(n), "the limit has no rules", rulesRemedy)
 	}
 	if f, ok := fields["guard"]; ok {
 		l.Guard = r.guard(f)
+	}
+	for i, rule := range l.Rules {
+		if problem, remedy := rule.Starved(l.Guard); problem != "" {
+			r.add(places[i], problem, remedy)
+		}
 	}
 	f, ok := fields["key"]
 	if !ok {
@@ -134,9 +140,9 @@ func (r *reader) twice(at place, before, l Limit) {
 	r.add(at, problem, "keep one of the two, with the rules of both")
 }
 
-// rules reads a list of rules, no two of which may count the same.
-func (r *reader) rules(f field) []algo.Rule {
-	var rules []algo.Rule
+// rules reads a list of rules, no two of which may count the same, and gives the
+// place of each.
+func (r *reader) rules(f field) (rules []algo.Rule, places []place) {
 	var unlimited place
 	first := map[algo.Rule]algo.Rule{}
 	for _, n := range r.items(f, rulesRemedy) {
@@ -155,7 +161,7 @@ func (r *reader) rules(f field) []algo.Rule {
 			continue
 		}
 		first[same] = rule
-		rules = append(rules, rule)
+		rules, places = append(rules, rule), append(places, t.at)
 		if rule.Kind == algo.Unlimited {
 			unlimited = t.at
 		}
@@ -163,7 +169,7 @@ func (r *reader) rules(f field) []algo.Rule {
 	if unlimited != (place{}) && len(rules) > 1 {
 		r.add(unlimited, "unlimited stands beside another rule", "keep the one that is meant")
 	}
-	return rules
+	return rules, places
 }
 
 func (r *reader) badRule(t scalar, err error) {
@@ -182,7 +188,7 @@ func (r *reader) conflict(at place, before, rule algo.Rule) {
 
 // counted is what two rules have in common of which the stricter would do.
 func counted(rule algo.Rule) algo.Rule {
-	return algo.Rule{Kind: rule.Kind, Period: rule.Period}
+	return algo.Rule{Kind: rule.Kind, Period: rule.Period, Zone: rule.Zone}
 }
 
 func (r *reader) guard(f field) time.Duration {

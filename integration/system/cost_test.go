@@ -71,7 +71,7 @@ func TestRefusedLargeCallLeavesWhatIsThere(t *testing.T) {
 		for _, local := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, local %t", rules, local), func(t *testing.T) {
 				within(t, "  - {key: k, rules: ["+rules+"]}\n", func(w *world) {
-					l := w.join("one", func(c *worker.Config) { c.Pool.IdleAfter = 4 * time.Second }).Limiter("k")
+					l := w.join("one").Limiter("k")
 					ask := func(n int64) bool {
 						if local {
 							return l.AllowN(n) || allowsSoon(l, n)

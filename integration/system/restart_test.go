@@ -128,7 +128,7 @@ func TestWithoutNATSWhatIsHeldIsSpentAndNoMore(t *testing.T) {
 	t.Cleanup(nc.Close)
 	config := worker.DefaultConfig()
 	config.Name = "cut-off"
-	config.Pool.IdleAfter = time.Hour // keep what comes
+	config.Pool.IdleAfter, config.Pool.AllowIdle = time.Hour, time.Hour // keep what comes
 	w, err := worker.New(bus.NewClient(nc, bus.ClientConfig{}), config)
 	require.NoError(t, err)
 	l, spent := w.Limiter("k"), int64(0)

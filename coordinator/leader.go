@@ -119,6 +119,13 @@ func (l *Leader) Status(ctx context.Context, key lease.Key) (lease.Status, error
 	return s, err
 }
 
+// Summary tells the totals of the ledger, and nothing of single keys.
+func (l *Leader) Summary(ctx context.Context) (lease.Status, error) {
+	var s lease.Status
+	err := l.Look(ctx, func(now algo.Instant, ledger *lease.Ledger) { s = ledger.Summary(now) })
+	return s, err
+}
+
 func (l *Leader) send(ctx context.Context, e envelope) error {
 	if err := ctx.Err(); err != nil {
 		return err

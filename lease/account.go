@@ -54,10 +54,11 @@ type account struct {
 	windows  []algo.Window // one per rule of the contract, in its order
 	leases   []*lease
 	line     line
-	slots    map[Holder]int64 // held, by holder; only where a rule counts slots
-	dirty    bool             // its line is to be served this turn
-	touched  bool             // its record changed this turn
-	sweep    int              // its place in Ledger.order
+	slots    map[Holder]int64        // held, by holder; only where a rule counts slots
+	recalled map[Holder]algo.Instant // when it was asked for tokens, while others wait
+	dirty    bool                    // its line is to be served this turn
+	touched  bool                    // its record changed this turn
+	sweep    int                     // its place in Ledger.order
 }
 
 func newAccount(now algo.Instant, key Key, c *contract) *account {

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -68,6 +69,13 @@ func (l *Ledger) rejoin(w *waiter, m Message, sat time.Duration) {
 	l.turn.Dropped = append(l.turn.Dropped, w.ticket)
 	w.ticket, w.arrived = m.Ticket, m.Arrived
 	w.deadline = deadline(m.Arrived, m.Request.Patience-sat)
+	if need, ok := l.needs(w); ok { // else it is refused when it is served
+		lacks := l.lacks(w, need)
+		if soonest(l.now, lacks) > w.deadline.Sub(l.now) {
+			l.refuse(w, l.why(lacks, ErrTooLate))
+			return
+		}
+	}
 	l.setOverdue(w)
 }
 
@@ -213,8 +221,8 @@ func (l *Ledger) give(le *lease, amount Amount) {
 	}
 }
 
-// topUp gives the turn's grants what they want beyond their need, as far as
-// nobody waits for it, and answers them.
+// topUp gives the turn's grants what they want beyond their need, but for what
+// those who wait need, and answers them.
 func (l *Ledger) topUp() {
 	for _, w := range l.granted {
 		le := l.leases[w.req.ID]
@@ -246,11 +254,11 @@ func (l *Ledger) extra(w *waiter, le *lease) Amount {
 	concurrent := false
 	for _, a := range w.accounts {
 		concurrent = concurrent || a.slots != nil
-		if a.line.len() > 0 {
-			return Amount{}
-		}
-		more.Tokens = min(more.Tokens, a.free(l.now, tokens))
+		more.Tokens = min(more.Tokens, max(0, a.free(l.now, tokens)-a.line.tokens))
 		more.Slots = min(more.Slots, a.free(l.now, slots))
+		if a.line.len() > 0 {
+			more.Slots = 0 // whoever waits may use one
+		}
 	}
 	if !concurrent {
 		more.Slots = 0
@@ -300,10 +308,21 @@ func terms(accounts []*account) Terms {
 				continue
 			}
 			t.Unlimited = false
-			if span := r.spec.Rule().Span(); t.Window == 0 || span < t.Window {
-				t.Window = span
+			if back := comesBack(r.spec.Rule()); t.Window == 0 || back < t.Window {
+				t.Window = back
 			}
 		}
 	}
 	return t
+}
+
+// comesBack is in how long all that a rule has comes back once it is spent: its
+// period, but of a small bucket only what that takes to fill.
+func comesBack(r algo.Rule) time.Duration {
+	if r.Kind != algo.Bucket || r.Burst >= r.Limit {
+		return r.Span()
+	}
+	hi, lo := bits.Mul64(uint64(r.Burst), uint64(r.Span()))
+	fill, _ := bits.Div64(hi, lo, uint64(r.Limit)) // below the period, as burst is below limit
+	return max(1, time.Duration(fill))
 }

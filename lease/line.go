@@ -29,6 +29,7 @@ type line struct {
 	waiters   *list.List // of *waiter; nil when nobody ever waited
 	keepers   [resources]*waiter
 	slotsOnly int          // waiters that need no tokens
+	tokens    int64        // that waiters need
 	wake      algo.Instant // when a timer will serve it
 }
 
@@ -52,7 +53,7 @@ func (l *Ledger) join(w *waiter) {
 			a.line.waiters = list.New()
 		}
 		w.places[i] = a.line.waiters.PushBack(w)
-		if w.req.Need.Tokens == 0 {
+		if a.line.tokens += w.req.Need.Tokens; w.req.Need.Tokens == 0 {
 			a.line.slotsOnly++
 		}
 	}
@@ -64,7 +65,7 @@ func (l *Ledger) leave(w *waiter) {
 	delete(l.waiting, w.req.ID)
 	for i, a := range w.accounts {
 		a.line.waiters.Remove(w.places[i])
-		if w.req.Need.Tokens == 0 {
+		if a.line.tokens -= w.req.Need.Tokens; w.req.Need.Tokens == 0 {
 			a.line.slotsOnly--
 		}
 		for of := range a.line.keepers {
@@ -97,6 +98,7 @@ func (l *Ledger) serve(a *account) {
 		}
 	}
 	if a.line.len() == 0 {
+		a.recalled = nil
 		return
 	}
 	if skipped && a.free(l.now, tokens) == 0 {

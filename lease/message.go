@@ -82,8 +82,9 @@ type Answer struct {
 
 // Terms is what a holder has to know about a contract to behave well.
 type Terms struct {
-	// Window is the shortest period of a rate rule that binds; 0 if none does.
-	// Spends are reported within half of it.
+	// Window is the shortest time in which a rate rule that binds has all back
+	// that was spent: its period, or less for a bucket that fills sooner; 0 if
+	// no rule counts tokens. Spends are reported within half of it.
 	Window time.Duration
 	// Concurrent says that a concurrency rule binds: a call needs a slot.
 	Concurrent bool

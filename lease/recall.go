@@ -11,9 +11,9 @@ import (
 const recallScan = 64
 
 // recall asks holders to give back what is idle where others wait for it: tokens
-// of everybody, slots of whoever holds more than the one who waits. A lease is
-// asked at most once in RecallEvery, since a holder that knows that others wait
-// gives back by itself.
+// of everybody, slots of whoever holds more than the one who waits. A holder is
+// asked for tokens at most once in RecallEvery, and for the slots of a lease,
+// since a holder that knows that others wait gives back by itself.
 func (l *Ledger) recall() {
 	for _, a := range l.accountsInLine() {
 		lacksTokens, lacksSlots := a.lackers(l.now)
@@ -25,15 +25,34 @@ func (l *Ledger) recall() {
 		for _, le := range a.leases {
 			holder := le.id.Holder
 			ask := min(take[holder], le.slots.rest())
-			idle := lacksTokens > 0 && le.tokens.rest() > 0
-			if ask == 0 && !idle || l.now.Sub(le.recalled) < l.config.RecallEvery {
+			if l.now.Sub(le.recalled) < l.config.RecallEvery {
+				ask = 0
+			}
+			idle := lacksTokens > 0 && le.tokens.rest() > 0 && l.asksTokens(a, holder)
+			if ask == 0 && !idle {
 				continue
 			}
-			le.recalled = l.now
-			take[holder] -= ask
+			if ask > 0 {
+				le.recalled = l.now
+				take[holder] -= ask
+			}
 			l.addRecall(first, Recall{Holder: holder, Key: le.keys[0], Slots: ask})
 		}
 	}
+}
+
+// asksTokens says, once in RecallEvery for each holder, that it may be asked for
+// tokens.
+func (l *Ledger) asksTokens(a *account, h Holder) bool {
+	at, asked := a.recalled[h]
+	if asked && l.now.Sub(at) < l.config.RecallEvery && at != l.now {
+		return false
+	}
+	if a.recalled == nil {
+		a.recalled = map[Holder]algo.Instant{}
+	}
+	a.recalled[h] = l.now
+	return true
 }
 
 // addRecall adds to the recalls since first: one for each holder and key.

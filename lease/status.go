@@ -59,8 +59,9 @@ func (s *Stats) refused(reason error) {
 type Status struct {
 	Instant algo.Instant
 	Keys    []KeyStatus
-	// More says how many further keys there are.
+	// More says how many further keys there are, Live how many in all.
 	More    int
+	Live    int
 	Leases  int
 	Waiting int
 	Held    Amount
@@ -95,16 +96,28 @@ type HolderStatus struct {
 // statusMax bounds the keys of one Status.
 const statusMax = 500
 
+// Summary is a Status without its keys.
+func (l *Ledger) Summary(now algo.Instant) Status {
+	s := Status{
+		Instant: max(now, l.now),
+		Live:    len(l.accounts),
+		Leases:  len(l.leases),
+		Waiting: len(l.waiting),
+		Stats:   l.Stats(),
+	}
+	for _, le := range l.leases {
+		s.Held.Tokens += le.tokens.rest()
+		s.Held.Slots += le.slots.rest()
+	}
+	return s
+}
+
 // Status tells of the limited prefixes of a key and of those below it, or with
 // an empty key of all, in order of the key, at most 500 of them. It changes
 // nothing but the windows' idea of the time.
 func (l *Ledger) Status(now algo.Instant, key Key) Status {
 	now = max(now, l.now)
-	s := Status{Instant: now, Leases: len(l.leases), Waiting: len(l.waiting), Stats: l.Stats()}
-	for _, le := range l.leases {
-		s.Held.Tokens += le.tokens.rest()
-		s.Held.Slots += le.slots.rest()
-	}
+	s := l.Summary(now)
 	var found []*account
 	for _, a := range l.order {
 		if related(key, a.key) {

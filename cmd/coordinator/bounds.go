@@ -14,10 +14,7 @@ const maxMarks = 2*1024 + 1
 
 // checkRule works out what a rule means at its worst.
 func checkRule(r algo.Rule, guard time.Duration) checkedRule {
-	worst, text := worst(r)
-	if guard > 0 && (r.Kind == algo.Fixed || r.Kind == algo.Bucket) {
-		text += "; the guard does not act here"
-	}
+	worst, text := worst(r, guard)
 	c := checkedRule{Rule: r.String(), WorstText: text, Memory: memory(r, guard)}
 	if r.Kind != algo.Unlimited {
 		c.Worst = &worst
@@ -25,8 +22,9 @@ func checkRule(r algo.Rule, guard time.Duration) checkedRule {
 	return c
 }
 
-// worst gives the most that any window as long as the rule's period can see.
-func worst(r algo.Rule) (int64, string) {
+// worst gives the most calls that are let go in any window as long as the rule's
+// period. Only a bucket's depends on the guard.
+func worst(r algo.Rule, guard time.Duration) (int64, string) {
 	switch {
 	case r.Kind == algo.Unlimited:
 		return 0, "no bound"
@@ -36,8 +34,16 @@ func worst(r algo.Rule) (int64, string) {
 	switch r.Kind {
 	case algo.Fixed:
 		return 2 * r.Limit, fmt.Sprintf("at most %d in any %s: %d on each side of a boundary", 2*r.Limit, r.Period, r.Limit)
+	case algo.Counter:
+		most := max(1, 2*r.Limit-1)
+		return most, fmt.Sprintf("an estimate and no hard bound: up to %d in any %s", most, r.Period)
 	case algo.Bucket:
-		return r.Burst + r.Limit, fmt.Sprintf("at most %d in any %s: %d at once and %d more", r.Burst+r.Limit, r.Period, r.Burst, r.Limit)
+		burst := algo.Compile(r, algo.Allowance{Guard: guard}).Max()
+		text := fmt.Sprintf("at most %d in any %s: %d at once and %d more", burst+r.Limit, r.Period, burst, r.Limit)
+		if burst < r.Burst {
+			text += fmt.Sprintf(" (the guard takes %d of the burst)", r.Burst-burst)
+		}
+		return burst + r.Limit, text
 	case algo.Concurrent:
 		return r.Limit, fmt.Sprintf("at most %d at once", r.Limit)
 	}
@@ -47,11 +53,19 @@ func worst(r algo.Rule) (int64, string) {
 // memory gives the most bytes that a rule keeps for one key, besides its leases.
 // A list that grows may have room for twice what it needs.
 func memory(r algo.Rule, guard time.Duration) int64 {
-	bytes := int64(unsafe.Sizeof(algo.Window{}))
-	if r.Kind == algo.Sliding || r.Kind == algo.Concurrent && guard > 0 {
-		bytes += 2 * min(r.Limit, maxMarks) * int64(unsafe.Sizeof(algo.Mark{}))
+	return int64(unsafe.Sizeof(algo.Window{})) + 2*marks(r, guard)*int64(unsafe.Sizeof(algo.Mark{}))
+}
+
+// marks gives how many marks a window has at most. A sliding one has one for each
+// spend; one of periods, under a guard, one for each period in reach.
+func marks(r algo.Rule, guard time.Duration) int64 {
+	switch {
+	case r.Kind == algo.Sliding, r.Kind == algo.Concurrent && guard > 0:
+		return min(r.Limit, maxMarks)
+	case (r.Kind == algo.Fixed || r.Kind == algo.Counter) && guard > 0:
+		return min(r.Limit, maxMarks, int64(2*(guard/r.Span())+3))
 	}
-	return bytes
+	return 0
 }
 
 func bytesText(n int64) string {

@@ -14,11 +14,12 @@ import (
 func TestWorstCaseIsReachedAndNotExceeded(t *testing.T) {
 	const step = 10 * time.Millisecond
 	for _, text := range []string{
-		"5/1s", "12/3s", "10/1s fixed", "7/2s fixed", "10/1s bucket", "10/1s bucket burst=3", "10/1s bucket burst=50", "0/1s", "0/1s bucket",
+		"5/1s", "12/3s", "10/1s fixed", "7/2s fixed", "10/1s bucket", "10/1s bucket burst=3", "10/1s bucket burst=50", "10/1s counter", "1/1s counter",
+		"0/1s", "0/1s bucket", "0/1s counter",
 	} {
 		r, err := algo.ParseRule(text)
 		require.NoError(t, err)
-		want, _ := worst(r)
+		want, _ := worst(r, 0)
 		var most int64
 		for first := time.Duration(0); first < r.Span(); first += step { // when the taker begins
 			most = max(most, greedy(r, first, step))
@@ -64,4 +65,18 @@ func TestMemoryHasABoundWhateverTheLimit(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, memory(small, 0), memory(large, 0))
 	require.Less(t, memory(large, 0), int64(70_000))
+}
+
+func TestGuardIsInTheBounds(t *testing.T) {
+	bucket, err := algo.ParseRule("100/1m bucket burst=50")
+	require.NoError(t, err)
+	worst, text := worst(bucket, 6*time.Second)
+	require.Equal(t, int64(140), worst)
+	require.Equal(t, "at most 140 in any 1m: 40 at once and 100 more (the guard takes 10 of the burst)", text)
+	for _, text := range []string{"1000/1s fixed", "1000/1s counter"} {
+		r, err := algo.ParseRule(text)
+		require.NoError(t, err)
+		require.Less(t, memory(r, 0), memory(r, time.Millisecond))
+		require.Less(t, memory(r, time.Millisecond), memory(r, 5*time.Second))
+	}
 }

@@ -85,11 +85,11 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	gauge(metricEpoch, float64(leader.Epoch().Number))
-	status, err := c.site.status(context.Background(), "")
+	status, err := c.site.summary(context.Background())
 	if err != nil {
 		return
 	}
-	gauge(metricKeys, float64(len(status.Keys)+status.More))
+	gauge(metricKeys, float64(status.Live))
 	for _, m := range measured {
 		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.of(&status)))
 	}

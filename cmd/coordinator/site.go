@@ -43,7 +43,7 @@ func (s *site) alive(ctx context.Context) error {
 	if s.stopping.Load() {
 		return nil
 	}
-	if _, err := s.status(ctx, nothing); err != nil && !errors.Is(err, errNotLeading) {
+	if _, err := s.summary(ctx); err != nil && !errors.Is(err, errNotLeading) {
 		return fmt.Errorf("the turn loop does not answer: %w", err)
 	}
 	return nil
@@ -66,18 +66,24 @@ func (s *site) ready() error {
 
 var errNotLeading = errors.New("not leading")
 
-// nothing is a key that no limit can be for: its status has the totals alone.
-const nothing = lease.Key("/")
+// summary asks the turn loop for the totals.
+func (s *site) summary(ctx context.Context) (lease.Status, error) {
+	return s.look(ctx, (*coordinator.Leader).Summary)
+}
 
-// status asks the turn loop.
+// status asks the turn loop for a key, or for all with an empty one.
 func (s *site) status(ctx context.Context, key lease.Key) (lease.Status, error) {
+	return s.look(ctx, func(l *coordinator.Leader, ctx context.Context) (lease.Status, error) { return l.Status(ctx, key) })
+}
+
+func (s *site) look(ctx context.Context, at func(*coordinator.Leader, context.Context) (lease.Status, error)) (lease.Status, error) {
 	l := s.leader.Load()
 	if l == nil {
 		return lease.Status{}, errNotLeading
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookWait)
 	defer cancel()
-	return l.Status(ctx, key)
+	return at(l, ctx)
 }
 
 // document gives the status as it goes out over NATS.

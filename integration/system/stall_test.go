@@ -199,6 +199,7 @@ func TestCrowdComesBackAfterNATSWasAway(t *testing.T) {
 		require.NoError(t, err)
 		h.Finish()
 	}
+	r.until(t, "nothing to be held, which could be spent later", func(d document) bool { return d.Leases == 0 && d.Held.Tokens == 0 })
 	require.NoError(t, r.Kill())
 	var mu sync.Mutex
 	var spends []oracle.Spend

@@ -14,7 +14,7 @@ help: ## list the commands
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
 
 build: ## build bin/coordinator, bin/worker and bin/strictupstream
-	$(GO) build -trimpath -o bin/ ./cmd/coordinator ./cmd/worker ./integration/upstream/cmd/strictupstream
+	$(GO) build -o bin/ ./cmd/coordinator ./cmd/worker ./integration/upstream/cmd/strictupstream
 
 run: build ## show a fleet of four workers keeping one contract (7 s)
 	@$(GO) run ./integration/demo --bin bin

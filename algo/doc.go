@@ -25,8 +25,9 @@
 // The kinds differ only in when spent tokens come back:
 //
 //	10/1s              each one a period after its spend; the window is (t-W, t]
-//	10000/1d fixed     all at the clock boundary (UTC)
+//	10000/1d fixed     all at the clock boundary, in UTC or the rule's zone
 //	100/1m bucket      evenly, one per W/L, while any is spent
+//	1000/1h counter    those of one period evenly during the next: an estimate
 //	4 concurrent       at once when returned; a guard after it is settled
 //	unlimited          at once
 //
@@ -34,10 +35,10 @@
 // with the instant of the spend. Wait tells how long a refused taker has to
 // wait, exactly.
 //
-// Nothing here reads a clock, starts a goroutine, locks or does IO; the instant
-// is an argument. Tokens and time are integers, and rounding goes against the
-// caller. A refusal is a value (Free is less than was wanted); moving tokens
-// that are not there is a bug, and panics with both numbers. No type of this
-// package is safe for concurrent use, except that Rule, Allowance and Spec never
-// change.
+// Nothing here reads a clock, starts a goroutine, locks or does IO, but that a
+// rule that names a time zone looks for its data; the instant is an argument.
+// Tokens and time are integers, and rounding goes against the caller. A refusal
+// is a value (Free is less than was wanted); moving tokens that are not there is
+// a bug, and panics with both numbers. No type of this package is safe for
+// concurrent use, except that Rule, Allowance and Spec never change.
 package algo

@@ -75,6 +75,46 @@ func ExampleSpec_Restore() {
 	// 6 1 3
 }
 
+// A burst of 1 does not survive a guard in which another token flows in.
+func ExampleRule_Starved() {
+	rule, _ := algo.ParseRule("10/1s bucket burst=1")
+	fmt.Println(rule.Starved(50 * time.Millisecond))
+	rule, _ = algo.ParseRule("10/1s bucket burst=20")
+	fmt.Println(algo.Compile(rule, algo.Allowance{Guard: 50 * time.Millisecond}).Max())
+	// Output:
+	// a guard of 50ms takes 1 of a burst of 1, and nothing is ever granted write burst=2 or more, or a shorter guard
+	// 19
+}
+
+// On a Sunday in October the day has 25 hours in Berlin.
+func ExampleCompile_zone() {
+	rule, _ := algo.ParseRule("10000/1d fixed tz=Europe/Berlin")
+	midnight := algo.Instant(time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC).UnixNano())
+	window := algo.Compile(rule, algo.Allowance{}).Window(midnight)
+	window.Take(midnight, 10000)
+	window.Settle(midnight, 10000, midnight)
+	fmt.Println(window.Wait(midnight, 1, nil))
+	// Output: 25h0m0s true
+}
+
+// 80 in the minute before, 30 in this one, of which 40 % are over: 48 and 30.
+func ExampleCompile_counter() {
+	rule, _ := algo.ParseRule("100/1m counter")
+	now := algo.Instant(0)
+	window := algo.Compile(rule, algo.Allowance{}).Window(now)
+	spend := func(n int64) {
+		window.Take(now, n)
+		window.Settle(now, n, now)
+	}
+	spend(80)
+	now = now.Add(time.Minute)
+	spend(20)
+	now = now.Add(24 * time.Second)
+	spend(10)
+	fmt.Println(window.Spent(now), window.Free(now))
+	// Output: 78 22
+}
+
 func ExampleParseRule() {
 	for _, text := range []string{"500 per minute", "10000/day fixed", "100/1m bucket burst=50", "4 concurrent"} {
 		rule, _ := algo.ParseRule(text)

@@ -60,6 +60,18 @@ func TestDayResetsOnceAtMidnight(t *testing.T) {
 	})
 }
 
+func TestFixedPeriodIsHalfOpen(t *testing.T) {
+	t.Run("B23", func(t *testing.T) {
+		noon := utc("2026-01-15 12:00:00")
+		w := exact(t, "1/100ms fixed").Window(noon)
+		require.Equal(t, 1, spendAll(&w, noon, 3))
+		require.Equal(t, 0, spendAll(&w, noon.Add(100*ms-1), 1))
+		for i := time.Duration(1); i < 10; i++ {
+			require.Equal(t, 1, spendAll(&w, noon.Add(i*100*ms), 3), i)
+		}
+	})
+}
+
 func TestFixedPeriodNeverGoesBack(t *testing.T) {
 	t.Run("B34", func(t *testing.T) {
 		noon := utc("2026-01-15 12:00:00")

@@ -150,6 +150,8 @@ func TestWindowReopensAtTheInstantTold(t *testing.T) {
 		"B38 sliding": {"5/60s", time.Minute},
 		"B38 fixed":   {"5/60s fixed", 21 * time.Second},
 		"B38 bucket":  {"5/60s bucket", time.Minute},
+		"B38 counter": {"5/60s counter", 81 * time.Second},
+		"B41 Berlin":  {"5/1d fixed tz=Europe/Berlin", 7*time.Hour + 48*time.Minute + 21*time.Second},
 		"B41 day":     {"5/1d fixed", 8*time.Hour + 48*time.Minute + 21*time.Second},
 		"week":        {"5/1w fixed", 3*day + 8*time.Hour + 48*time.Minute + 21*time.Second},
 		"month":       {"5/1mo fixed", 16*day + 8*time.Hour + 48*time.Minute + 21*time.Second},

@@ -15,11 +15,15 @@ type State struct {
 	Held  int64
 	Spent int64
 	// Own is what only the kind can read: for a fixed window the Instant at
-	// which its period began, for a bucket what it has refilled of the next
-	// token, in nanoseconds times limit, and 0 for the others.
+	// which its period began, under a guard the oldest one in reach; for a bucket
+	// what it has refilled of the next token, in nanoseconds times limit; for a
+	// counter what the period before counted, under a guard the sum of its marks;
+	// and 0 for the others.
 	Own int64
-	// Marks are the spends that a sliding or concurrent window remembers one by
-	// one, by rising instant, together Spent. There are at most 2,049.
+	// Marks are, by rising instant, the spends that a sliding or concurrent window
+	// remembers one by one, together Spent. A fixed window or a counter under a
+	// guard has one for each period that something counts in, dated at its start:
+	// what counts up to that one, or in it. There are at most 2,049.
 	Marks []Mark
 }
 

@@ -17,8 +17,8 @@ type Window struct {
 	seen  Instant
 	held  int64
 	spent int64
-	// own belongs to the kind: where a fixed period began, or what a bucket has
-	// refilled of the next token.
+	// own belongs to the kind: where a fixed period began, what a bucket has
+	// refilled of the next token, or what the period before counted.
 	own   int64
 	trail trail
 }
@@ -31,9 +31,11 @@ func (w *Window) see(now Instant) {
 	}
 }
 
-// Limit is the sum of free, held and spent: the limit, a bucket's burst, or
-// 1<<62 for an unlimited rule. Held and spent exceed it only in a window that
-// was restored under a lower limit.
+// Limit is the sum of free, held and spent: the limit, what is left of a bucket's
+// burst, or 1<<62 for an unlimited rule ([Spec.Max]). Under a guard the sum of a
+// fixed window is that of the oldest clock period that a take now could be counted
+// in, which is the fullest; the sum of a counter is that of its estimate. Held and
+// spent exceed the limit only in a window that was restored under a lower one.
 func (w *Window) Limit() int64 { return w.spec.max }
 
 // Free is what can be taken now: that much can, and one more cannot. It is never
@@ -80,7 +82,8 @@ func (w *Window) Return(now Instant, n int64) {
 
 // Settle moves n from held to spent, as spent at the instant at, from which the
 // rule counts when they come back; what would have come back by now is free at
-// once. Where now is taken as later, so is at. It panics if n is negative or above Held, or if at is later than now.
+// once. Buckets and counters count from now instead. Where now is taken as later,
+// so is at. It panics if n is negative or above Held, or if at is later than now.
 func (w *Window) Settle(now Instant, n int64, at Instant) {
 	if at > now {
 		panic(fmt.Sprintf("algo: settle at %d of a spend at %d, %v later", now, at, at.Sub(now)))

@@ -181,6 +181,29 @@ func TestZonedBoundaryIsWhereThePeriodChanges(t *testing.T) {
 	}
 }
 
+// Whatever the instant, it lies in its period, and where that ends the next begins.
+func TestZonedPeriodsFollowEachOther(t *testing.T) {
+	for seed := range uint64(20) {
+		random := seeded(seed)
+		for _, name := range zones {
+			for text := range onTheWall {
+				spec := exact(t, text+" tz="+name)
+				now := algo.Instant(random.Int64() - random.Int64())
+				where := fmt.Sprintf("seed %d: %s in %s at %d", seed, text, name, now)
+				w := spec.Window(now)
+				require.LessOrEqual(t, periodOf(spec, now), now, where)
+				w.Take(now, 1)
+				w.Settle(now, 1, now)
+				wait, ok := w.Wait(now, 1, nil)
+				require.True(t, ok, where)
+				require.Positive(t, wait, where)
+				require.Less(t, wait, 32*day, where)
+				require.Equal(t, now.Add(wait), periodOf(spec, now.Add(wait)), where)
+			}
+		}
+	}
+}
+
 // A rule in a zone without summer time is the rule in UTC, shifted.
 func TestZoneThatIsUTCChangesNothing(t *testing.T) {
 	random := seeded(1)

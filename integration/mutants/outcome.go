@@ -53,6 +53,7 @@ func test(ctx context.Context, root string, command []string, overlay string, li
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, command[2:]...)...)
 	cmd.Dir = root
+	cmd.WaitDelay = time.Second // for a test that outlives a go command that was stopped
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
 	o := read(out)

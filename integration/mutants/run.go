@@ -7,9 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // trial is a run over mutants.
@@ -139,34 +138,34 @@ func (t trial) try(ctx context.Context, m mutant, overlay string) (f fate) {
 }
 
 // inOrder does n things, so many at a time, and hands on what came of them in
-// order. It stops at the first error of got.
+// order. It stops at the first error of got, and when ctx ends.
 func inOrder[T any](ctx context.Context, parallel, n int, do func(context.Context, int) T, got func(int, T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var g errgroup.Group
-	g.SetLimit(parallel + 1) // one hands out
-	defer g.Wait()           //nolint:errcheck // nothing in it fails
+	var workers sync.WaitGroup
+	defer workers.Wait()
 	defer cancel()
+	next := make(chan int, n)
 	results := make([]chan T, n)
-	for i := range results {
+	for i := range n {
+		next <- i
 		results[i] = make(chan T, 1)
 	}
-	g.Go(func() error {
-		for i := range n {
-			if ctx.Err() != nil {
-				break
-			}
-			g.Go(func() error {
+	close(next)
+	for range min(parallel, n) {
+		workers.Go(func() {
+			for i := range next {
+				if ctx.Err() != nil {
+					return
+				}
 				results[i] <- do(ctx, i)
-				return nil
-			})
-		}
-		return nil
-	})
+			}
+		})
+	}
 	for i := range n {
 		select {
 		case r := <-results[i]:
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if err := ctx.Err(); err != nil {
+				return err // what was cut short says nothing
 			}
 			if err := got(i, r); err != nil {
 				return err

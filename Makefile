@@ -1,6 +1,6 @@
 # Commands of the repository. `make` alone lists them.
 
-SHELL       := /bin/bash
+SHELL       := bash
 .SHELLFLAGS := -eo pipefail -c
 GO          ?= go
 TESTFLAGS   ?=

@@ -51,6 +51,11 @@ func (g *gate) Apply(ctx context.Context, t *lease.Turn) error {
 	g.seqs = append(g.seqs, t.Seq)
 	g.mu.Unlock()
 	select {
+	case err := <-g.fail: // also where it is not held
+		return err
+	default:
+	}
+	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case err := <-g.fail:

@@ -3,6 +3,7 @@ package ration
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ration/lease"
@@ -45,7 +46,7 @@ type Refused struct {
 }
 
 func (r *Refused) Error() string {
-	text := fmt.Sprintf("ration: %v", r.Reason)
+	text := "ration: refused: " + strings.TrimPrefix(r.Reason.Error(), "lease: ")
 	if r.Rule != "" {
 		text += fmt.Sprintf(": rule %q of %q", r.Rule, r.Key)
 	}

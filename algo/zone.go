@@ -51,31 +51,40 @@ func knownZone(name string) bool {
 // So walls are folded: cell(t) is the boundary on the wall at which the window
 // began that t lies in. It never goes down, though the wall does.
 
-// stretch is a time in which a zone does not set its clock, from inclusive.
+// stretch is a time in which a zone does not set its clock, from inclusive. It
+// need not be all of that time.
 type stretch struct {
 	from, to Instant
 	offset   time.Duration
 }
 
+// stretch gives one that t lies in. Package time ends some where the clock is not
+// set: with the last entry of a zone's table, at each new year after that, and a
+// day before it in a leap year, of which the last day then seems to lie behind its
+// own stretch.
 func (c calendar) stretch(t Instant) stretch {
 	local := time.Unix(0, int64(t)).In(c.zone)
 	from, to := local.ZoneBounds()
 	_, seconds := local.Zone()
 	s := stretch{firstInstant, lastInstant, time.Duration(seconds) * time.Second}
 	if !from.IsZero() {
-		s.from = instantOf(from)
+		s.from = min(t, instantOf(from))
 	}
 	if !to.IsZero() {
 		s.to = instantOf(to)
+	}
+	if s.to <= t {
+		s.to = t.Add(day - t.phase(day, 0))
 	}
 	return s
 }
 
 // inside says that the clock is not set, by less than a day as ever, where it
 // matters to walls from low to high.
-func (s stretch) inside(low, high Instant) bool {
-	return low >= s.from.Add(s.offset).Add(day) && high < s.to.Add(s.offset).Add(-day)
-}
+func (s stretch) inside(low, high Instant) bool { return s.since(low) && s.until(high) }
+
+func (s stretch) since(wall Instant) bool { return wall >= s.from.Add(s.offset).Add(day) }
+func (s stretch) until(wall Instant) bool { return wall < s.to.Add(s.offset).Add(-day) }
 
 func (c calendar) startInZone(t Instant) Instant {
 	s := c.stretch(t)
@@ -95,7 +104,7 @@ func (c calendar) nextInZone(t Instant) Instant {
 		}
 		// Here begins a part of what is shown twice.
 		s := c.stretch(at)
-		end := s.to.Add(s.offset)
+		_, end, _ := c.setBackAfter(s, at.Add(s.offset))
 		if c.floor(end) < end {
 			end = c.above(end)
 		}
@@ -110,22 +119,38 @@ func (c calendar) cell(t Instant) Instant {
 	s := c.stretch(t)
 	wall := t.Add(s.offset)
 	w := c.floor(wall)
-	if s.inside(w, wall) {
-		return w
+	if a, b, ok := c.setBackBefore(s, w); ok && w < b {
+		w = c.floor(a)
 	}
-	if s.from > firstInstant {
-		before := c.stretch(s.from - 1)
-		if before.offset > s.offset && w < s.from.Add(before.offset) {
-			w = c.floor(s.from.Add(s.offset))
-		}
-	}
-	if s.to < lastInstant {
-		after := c.stretch(s.to)
-		if again := s.to.Add(after.offset); after.offset < s.offset && wall >= again {
-			w = c.floor(again)
-		}
+	if a, _, ok := c.setBackAfter(s, wall); ok && wall >= a {
+		w = c.floor(a)
 	}
 	return w
+}
+
+// setBackBefore finds where the clock was set back, from b to a, before s and so
+// lately that it may matter to a wall in s.
+func (c calendar) setBackBefore(s stretch, wall Instant) (a, b Instant, ok bool) {
+	for s.from > firstInstant && !s.since(wall) {
+		before := c.stretch(s.from - 1)
+		if before.offset != s.offset {
+			return s.from.Add(s.offset), s.from.Add(before.offset), before.offset > s.offset
+		}
+		s.from = before.from
+	}
+	return 0, 0, false
+}
+
+// setBackAfter finds where it will be, after s and so soon that it may matter.
+func (c calendar) setBackAfter(s stretch, wall Instant) (a, b Instant, ok bool) {
+	for s.to < lastInstant && !s.until(wall) {
+		after := c.stretch(s.to)
+		if after.offset != s.offset {
+			return s.to.Add(after.offset), s.to.Add(s.offset), after.offset < s.offset
+		}
+		s.to = after.to
+	}
+	return 0, 0, false
 }
 
 // first gives the first instant at which the wall shows w or later.

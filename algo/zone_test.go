@@ -52,6 +52,8 @@ func TestZonedPeriodsStartOnTheWall(t *testing.T) {
 			"2010-11-05 02:30:00", "2010-11-06 02:30:00", "2010-11-08 03:30:00"}},
 		"long before the first rule": {"1/1d fixed tz=Europe/Berlin", []string{
 			"1800-01-14 23:06:32", "1800-01-15 23:06:32"}},
+		"the last day of a leap year without a table": {"1/1d fixed tz=Pacific/Auckland", []string{
+			"2040-12-29 11:00:00", "2040-12-30 11:00:00", "2040-12-31 11:00:00", "2041-01-01 11:00:00"}},
 		"long after the last": {"1/1d fixed tz=Europe/Berlin", []string{
 			"2200-07-14 22:00:00", "2200-07-15 22:00:00"}},
 	} {
@@ -97,16 +99,23 @@ func wallCell(t time.Time, period time.Duration) string {
 	return fmt.Sprint((t.Unix() + int64(offset)) / int64(period/time.Second))
 }
 
-// setTimes gives when a zone's clock is set.
+// setTimes gives when a zone's clock is set in some years, and now and then when
+// it is not: package time tells of a leap year's last day what is not so, where it
+// has no table but a rule.
 func setTimes(zone *time.Location) []time.Time {
 	var all []time.Time
-	for t := time.Date(2005, 1, 1, 0, 0, 0, 0, zone); t.Year() < 2028; {
-		_, end := t.ZoneBounds()
-		if end.IsZero() {
-			break
+	for _, years := range [][2]int{{2005, 2029}, {2039, 2042}, {2088, 2090}} {
+		for t := time.Date(years[0], 1, 1, 0, 0, 0, 0, zone); t.Year() < years[1]; {
+			_, end := t.ZoneBounds()
+			if end.IsZero() {
+				break
+			}
+			if !end.After(t) {
+				end = t.Add(day)
+			}
+			all = append(all, end)
+			t = end
 		}
-		all = append(all, end)
-		t = end
 	}
 	return all
 }

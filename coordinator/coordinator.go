@@ -102,7 +102,7 @@ func (c *Coordinator) Run(ctx context.Context, serve func(context.Context, *Lead
 var errServed = errors.New("coordinator: served")
 
 func (c *Coordinator) lead(ctx context.Context, epoch lease.Epoch, serve func(context.Context, *Leader) error) error {
-	c.config.Log.Info("leading", "epoch", epoch.Number)
+	c.config.Log.Debug("leading", "epoch", epoch.Number)
 	l := newLeader(c.config, epoch)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -52,6 +52,7 @@ func openNursery() (*nursery, error) {
 				if !ok {
 					return
 				}
+				b.cmd.Env = w.environ()
 				err := b.cmd.Start()
 				if err == nil {
 					w.begun(b.cmd.Process.Pid)

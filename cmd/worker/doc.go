@@ -24,7 +24,8 @@
 //
 // Commands run in process groups of their own, with an empty stdin. They are
 // killed, with what they started in their group, when the worker dies, even by
-// kill -9; a second process, the warden, sees to that. They are asked to end, and
+// kill -9; a second process, the warden, sees to that, by the variable
+// RATION_EXEC_RUN that they find in their environment. They are asked to end, and
 // killed two seconds later, when the lease of their slot is lost, since somebody
 // else may have it by then.
 //

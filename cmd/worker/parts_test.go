@@ -58,6 +58,9 @@ func TestLogKeepsBytesThatAreNoText(t *testing.T) {
 }
 
 func TestWardenKillsOnlyWhatHasNotEnded(t *testing.T) {
-	left := remaining(strings.NewReader("+12\n+13\n-12\n\nnoise\n+-4\n+1\n+14\n+99999999999999999999\n+15"))
+	mark, left := remaining(strings.NewReader("mark\n+12\n+13\n-12\n\nnoise\n+-4\n+1\n+14\n+99999999999999999999\n+15"))
+	require.Equal(t, "mark", mark)
 	require.Equal(t, map[int]struct{}{13: {}, 14: {}, 15: {}}, left, "never group 1 or below: that would be others, or all")
+	mark, _ = remaining(strings.NewReader("mark\n+12\n-12\ndismissed\n"))
+	require.Empty(t, mark, "what a command left on purpose lives on")
 }

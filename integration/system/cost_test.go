@@ -13,7 +13,7 @@ import (
 	"ration/worker"
 )
 
-// TestImpossibleCostFailsAtOnce (B85): a cost above what some rule could ever
+// TestImpossibleCostFailsAtOnce: a cost above what some rule could ever
 // grant is refused for ever, whatever the caller's patience and the other rules.
 func TestImpossibleCostFailsAtOnce(t *testing.T) {
 	for _, rules := range []string{"10/1s", "10/1s fixed", "100/1s bucket burst=10", "1000/1s, 10/1h", "0/1s", "0 concurrent"} {
@@ -39,7 +39,7 @@ func TestImpossibleCostFailsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSenselessCostChangesNothing (B86).
+// TestSenselessCostChangesNothing: it is an error that names the number.
 func TestSenselessCostChangesNothing(t *testing.T) {
 	within(t, "  - {key: k, rules: [10/1h]}\n", func(w *world) {
 		one := w.join("one")
@@ -63,7 +63,7 @@ func TestSenselessCostChangesNothing(t *testing.T) {
 	})
 }
 
-// TestRefusedLargeCallLeavesWhatIsThere (B88): of 10, 8 are used; 5 are refused,
+// TestRefusedLargeCallLeavesWhatIsThere: of 10, 8 are used; 5 are refused,
 // and then exactly two more are granted one by one, for every rule, asked of the
 // coordinator and asked locally.
 func TestRefusedLargeCallLeavesWhatIsThere(t *testing.T) {
@@ -107,7 +107,7 @@ func allowsSoon(l *worker.Limiter, n int64) bool {
 	return false
 }
 
-// TestAllowLetsThroughWhatTheBucketHas (B58): a hundred callers that ask without
+// TestAllowLetsThroughWhatTheBucketHas: a hundred callers that ask without
 // waiting, ten seconds long, get what the bucket gives, no more and hardly less.
 func TestAllowLetsThroughWhatTheBucketHas(t *testing.T) {
 	for _, workers := range []int{1, 4} {

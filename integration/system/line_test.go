@@ -61,7 +61,7 @@ func (w *waiter) decided() bool {
 	}
 }
 
-// TestWaiterOnOneKeyHoldsNobodyUpOnAnother (B53).
+// TestWaiterOnOneKeyHoldsNobodyUpOnAnother: a line belongs to its key.
 func TestWaiterOnOneKeyHoldsNobodyUpOnAnother(t *testing.T) {
 	within(t, "  - {key: a, rules: [1/30s]}\n  - {key: b, rules: [1000/1s]}\n", func(w *world) {
 		one := w.join("one")
@@ -79,7 +79,7 @@ func TestWaiterOnOneKeyHoldsNobodyUpOnAnother(t *testing.T) {
 	})
 }
 
-// TestCancelledCallerTakesNothing (B56): a caller whose context has ended before
+// TestCancelledCallerTakesNothing: a caller whose context has ended before
 // it asks gets that error, always, and asks nobody for anything.
 func TestCancelledCallerTakesNothing(t *testing.T) {
 	within(t, "  - {key: k, rules: [1000/1s]}\n", func(w *world) {
@@ -101,7 +101,7 @@ func TestCancelledCallerTakesNothing(t *testing.T) {
 	})
 }
 
-// TestHeadThatLeavesLetsThoseBehindThrough (B59): 9 of 10 are out; the first in
+// TestHeadThatLeavesLetsThoseBehindThrough: 9 of 10 are out; the first in
 // line wants 5, the second 1. When the first leaves, by cancel or by its deadline,
 // the second is served in that instant, though nothing came back.
 func TestHeadThatLeavesLetsThoseBehindThrough(t *testing.T) {
@@ -139,7 +139,7 @@ func TestHeadThatLeavesLetsThoseBehindThrough(t *testing.T) {
 	}
 }
 
-// TestCancelBeforeParkingIsHeard (B61): a cancel in the very instant of asking
+// TestCancelBeforeParkingIsHeard: a cancel in the very instant of asking
 // ends the wait in that instant, with nothing else going on.
 func TestCancelBeforeParkingIsHeard(t *testing.T) {
 	within(t, "  - {key: k, rules: [1/1h]}\n", func(w *world) {
@@ -149,7 +149,11 @@ func TestCancelBeforeParkingIsHeard(t *testing.T) {
 		for range scaled(200, 5000) {
 			ctx, cancel := context.WithCancel(context.Background())
 			var caller sync.WaitGroup
-			caller.Go(func() { require.ErrorIs(t, l.Wait(ctx), context.Canceled) })
+			caller.Go(func() {
+				if err := l.Wait(ctx); !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
 			caller.Go(cancel)
 			caller.Wait()
 		}
@@ -157,7 +161,7 @@ func TestCancelBeforeParkingIsHeard(t *testing.T) {
 	})
 }
 
-// TestWaitersAreNotLetThroughTogether (B62): a hundred wait on 1/100ms for two
+// TestWaitersAreNotLetThroughTogether: a hundred wait on 1/100ms for two
 // seconds; each one who is woken takes a token of its own.
 func TestWaitersAreNotLetThroughTogether(t *testing.T) {
 	for _, rule := range []string{"1/100ms", "1/100ms fixed", "1/100ms bucket"} {
@@ -182,13 +186,15 @@ func TestWaitersAreNotLetThroughTogether(t *testing.T) {
 				}
 				callers.Wait()
 				require.LessOrEqual(t, served, 21)
+				// A bucket of one does not fill while its token is held, that is until
+				// the spend is reported, a third of its window later at the most.
 				require.GreaterOrEqual(t, served, 14)
 			})
 		})
 	}
 }
 
-// TestLargeCallIsNotOvertakenForEver (B64): one who wants all ten stands first;
+// TestLargeCallIsNotOvertakenForEver: one who wants all ten stands first;
 // small ones come every 50 ms, at its own worker and at another.
 func TestLargeCallIsNotOvertakenForEver(t *testing.T) {
 	for _, workers := range []int{1, 2} {
@@ -222,7 +228,7 @@ func TestLargeCallIsNotOvertakenForEver(t *testing.T) {
 	}
 }
 
-// TestCancelledWaitersDoNotPileUp (B67): one holds for ten minutes, and thousands
+// TestCancelledWaitersDoNotPileUp: one holds for ten minutes, and thousands
 // come to wait and go.
 func TestCancelledWaitersDoNotPileUp(t *testing.T) {
 	within(t, "  - {key: k, rules: [1 concurrent]}\n", func(w *world) {
@@ -233,8 +239,9 @@ func TestCancelledWaitersDoNotPileUp(t *testing.T) {
 			callers.Go(func() {
 				ctx, cancel := soon(time.Duration(1+i%600) * time.Second)
 				defer cancel()
-				_, err := l.Acquire(ctx, 1)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
+				if _, err := l.Acquire(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
 			})
 		}
 		callers.Wait()
@@ -255,7 +262,7 @@ func settle(w *world, what string, holds func(lease.Status) bool) {
 	})
 }
 
-// TestWaitingAsLongAsToldWorks (B38, B44): a refusal says how long to wait, for
+// TestWaitingAsLongAsToldWorks: a refusal says how long to wait, for
 // every rule, and after exactly as long it works, once.
 func TestWaitingAsLongAsToldWorks(t *testing.T) {
 	for _, rules := range []string{"5/60s", "5/60s fixed", "5/60s bucket burst=5", "1/7s, 5/60s"} {

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -53,7 +54,7 @@ func (s *stalled) Apply(ctx context.Context, t *lease.Turn) error {
 	return s.Memory.Apply(ctx, t)
 }
 
-// TestBacklogOfTheGoneIsDroppedUncharged (B160): a coordinator stands still for a
+// TestBacklogOfTheGoneIsDroppedUncharged: a coordinator stands still for a
 // minute while thousands ask, with a second's patience, and give up. When it goes
 // on none of them is charged, and who asks then is answered in that instant.
 func TestBacklogOfTheGoneIsDroppedUncharged(t *testing.T) {
@@ -99,8 +100,9 @@ func TestBacklogOfTheGoneIsDroppedUncharged(t *testing.T) {
 		var crowd sync.WaitGroup
 		for n := range 10_000 {
 			crowd.Go(func() {
-				_, err := ask(1 + n)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
+				if _, err := ask(1 + n); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
 			})
 		}
 		crowd.Wait()
@@ -116,7 +118,7 @@ func TestBacklogOfTheGoneIsDroppedUncharged(t *testing.T) {
 	})
 }
 
-// TestGapOfTheCoordinatorIsBridged (B148): the coordinator goes and comes while
+// TestGapOfTheCoordinatorIsBridged: the coordinator goes and comes while
 // callers wait. None of them sees an error, and the ids stay the same.
 func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 	t.Parallel()
@@ -177,7 +179,7 @@ func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 	require.EqualValues(t, len(spends), b.Spent)
 }
 
-// TestCrowdComesBackAfterNATSWasAway (B157): many workers lose NATS at one moment
+// TestCrowdComesBackAfterNATSWasAway: many workers lose NATS at one moment
 // and find it again; each of them gets its turn, and the limit holds.
 func TestCrowdComesBackAfterNATSWasAway(t *testing.T) {
 	t.Parallel()

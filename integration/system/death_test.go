@@ -117,6 +117,7 @@ func TestCommandsDieWithTheirWorker(t *testing.T) {
 	victim := s.worker("victim", "exec", "a\nb\nc\nd\n", "--key", "k", "--cost", "12", "-j", "4", "--",
 		"sh", "-c", `echo $$ >>"$0"; sleep 600; true`, started)
 	hasLines(s.h, started, 4)
+	s.until("what the pool asked for besides to be back", func(st lease.Status) bool { return window(t, st, "k", "64/1h").Free == 16 })
 	log := filepath.Join(t.TempDir(), "log")
 	heir := s.worker("heir", "load", "", "--key", "k", "--count", "4", "--log", log)
 	s.until("the heir to stand in line", func(st lease.Status) bool { return st.Waiting > 0 })

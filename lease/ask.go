@@ -13,7 +13,7 @@ import (
 func (l *Ledger) request(m Message) {
 	r := m.Request
 	sat := l.hear(r.ID.Holder, m.Arrived, r.Sent)
-	if sat > l.config.Stale || r.Patience > 0 && sat > r.Patience {
+	if age := sat + l.now.Sub(m.Arrived); age > l.config.Stale || r.Patience > 0 && age > r.Patience {
 		l.stats.Stale++
 		l.turn.Dropped = append(l.turn.Dropped, m.Ticket) // nobody waits for it
 		return
@@ -25,6 +25,11 @@ func (l *Ledger) request(m Message) {
 	}
 	if le := l.leases[r.ID]; le != nil {
 		l.stats.Replayed++
+		if slices.ContainsFunc(l.granted, func(w *waiter) bool { return w.req.ID == r.ID }) {
+			l.stats.ReplayedAtOnce++
+			l.copies = append(l.copies, m) // answered when the grant has all it gets
+			return
+		}
 		l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, 0))
 		return
 	}
@@ -74,6 +79,12 @@ func (l *Ledger) rejoin(w *waiter, m Message, sat time.Duration) {
 		if soonest(l.now, lacks) > w.deadline.Sub(l.now) {
 			l.refuse(w, l.why(lacks, ErrTooLate))
 			return
+		}
+		for _, k := range lacks { // a recall may have been lost
+			if line := &k.account.line; l.now.Sub(line.stirred) >= l.config.RecallEvery {
+				line.stirred = l.now
+				l.stir(k.account)
+			}
 		}
 	}
 	l.setOverdue(w)
@@ -235,6 +246,11 @@ func (l *Ledger) topUp() {
 			waited = l.now.Sub(w.first) + 1 // above 0: it stood in line
 		}
 		l.answer(w.ticket, l.grantAnswer(le, w.arrived, waited))
+		for _, m := range l.copies {
+			if m.Request.ID == le.id {
+				l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, waited))
+			}
+		}
 		if le.over() {
 			l.endIfOver(le)
 			continue
@@ -243,7 +259,7 @@ func (l *Ledger) topUp() {
 			l.timers.set(timer{at: at, lease: le})
 		}
 	}
-	l.granted = l.granted[:0]
+	l.granted, l.copies = l.granted[:0], nil
 }
 
 func (l *Ledger) extra(w *waiter, le *lease) Amount {
@@ -254,7 +270,8 @@ func (l *Ledger) extra(w *waiter, le *lease) Amount {
 	concurrent := false
 	for _, a := range w.accounts {
 		concurrent = concurrent || a.slots != nil
-		more.Tokens = min(more.Tokens, max(0, a.free(l.now, tokens)-a.line.tokens))
+		free := a.free(l.now, tokens)
+		more.Tokens = min(more.Tokens, free, max(0, free-a.line.tokens))
 		more.Slots = min(more.Slots, a.free(l.now, slots))
 		if a.line.len() > 0 {
 			more.Slots = 0 // whoever waits may use one

@@ -58,6 +58,7 @@ type Ledger struct {
 	accounts   map[Key]*account
 	order      []*account // for the sweep
 	swept      int
+	sweptAt    algo.Instant
 	leases     map[ID]*lease
 	waiting    map[ID]*waiter
 	holders    map[Holder]*holder
@@ -68,6 +69,7 @@ type Ledger struct {
 	served     []*account
 	touched    []*account
 	granted    []*waiter // this turn, to be topped up
+	copies     []Message // of requests granted this turn
 	orders     uint64
 	now        algo.Instant
 	turn       *Turn
@@ -214,7 +216,7 @@ func (l *Ledger) serveStirred() {
 // their time, silent holders, and accounts at rest, a part of them a turn.
 func (l *Ledger) forget() {
 	l.ended.forget(l.now)
-	for range min(len(l.order), max(16, len(l.order)/64)) {
+	for range l.sweepBudget() {
 		if l.swept >= len(l.order) {
 			l.swept = 0
 		}
@@ -230,6 +232,16 @@ func (l *Ledger) forget() {
 			return l.now.Sub(h.heard) > l.config.Memory
 		})
 	}
+}
+
+// sweepBudget is how many accounts a turn looks at: all of them in a minute, in
+// pieces that no message waits for long.
+func (l *Ledger) sweepBudget() int {
+	const most = 16_384
+	n := len(l.order)
+	elapsed := min(l.now.Sub(l.sweptAt), time.Minute)
+	l.sweptAt = l.now
+	return min(n, most, 1+int(int64(n)*int64(elapsed/time.Microsecond)/int64(time.Minute/time.Microsecond)))
 }
 
 // drop lets go of an account at rest, here and in the mirror.

@@ -30,6 +30,7 @@ type line struct {
 	keepers   [resources]*waiter
 	slotsOnly int          // waiters that need no tokens
 	tokens    int64        // that waiters need
+	stirred   algo.Instant // when a copy of a request last had it served
 	wake      algo.Instant // when a timer will serve it
 }
 
@@ -53,11 +54,17 @@ func (l *Ledger) join(w *waiter) {
 			a.line.waiters = list.New()
 		}
 		w.places[i] = a.line.waiters.PushBack(w)
-		if a.line.tokens += w.req.Need.Tokens; w.req.Need.Tokens == 0 {
+		if a.line.tokens += l.lineShare(w); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly++
 		}
 	}
 	l.waiting[w.req.ID] = w
+}
+
+// lineShare is the tokens that w needs, as far as a full line of such can be added
+// up.
+func (l *Ledger) lineShare(w *waiter) int64 {
+	return min(w.req.Need.Tokens, math.MaxInt64/int64(l.config.Line+1))
 }
 
 // leave takes w out of every line; everybody behind moves up.
@@ -65,7 +72,7 @@ func (l *Ledger) leave(w *waiter) {
 	delete(l.waiting, w.req.ID)
 	for i, a := range w.accounts {
 		a.line.waiters.Remove(w.places[i])
-		if a.line.tokens -= w.req.Need.Tokens; w.req.Need.Tokens == 0 {
+		if a.line.tokens -= l.lineShare(w); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly--
 		}
 		for of := range a.line.keepers {
@@ -85,12 +92,15 @@ func (l *Ledger) serve(a *account) {
 	for e := a.line.front(); e != nil; {
 		w := e.Value.(*waiter)
 		e = e.Next() // w may leave
-		if evaluated > 0 && a.shut(l.now, w) {
-			skipped = true
-			if a.line.slotsOnly == 0 {
+		if evaluated > 0 {
+			noTokens, noSlots := a.shut(l.now, tokens, w), a.shut(l.now, slots, w)
+			skipped = skipped || noTokens
+			if noTokens && (noSlots || a.line.slotsOnly == 0) {
 				break // nobody further can be served
 			}
-			continue
+			if noTokens && w.req.Need.Tokens > 0 || noSlots && l.needsSlot(a, w) {
+				continue
+			}
 		}
 		if lacks := l.try(w); lacks != nil {
 			evaluated++
@@ -128,13 +138,15 @@ func (n *line) front() *list.Element {
 	return n.waiters.Front()
 }
 
-// shut says that w, which is not the first in line, needs tokens and cannot be
-// granted any at a: none are free, or they are kept for somebody before it.
-func (a *account) shut(now algo.Instant, w *waiter) bool {
-	if w.req.Need.Tokens == 0 || a.line.keepers[tokens] == w {
-		return false
-	}
-	return a.line.kept(tokens, w) || a.free(now, tokens) == 0
+// shut says that w, which is not the first in line, cannot be granted any of the
+// resource at a: none is free, or it is kept for somebody before w.
+func (a *account) shut(now algo.Instant, of resource, w *waiter) bool {
+	return a.line.keepers[of] != w && (a.line.kept(of, w) || a.free(now, of) == 0)
+}
+
+// needsSlot says that w cannot be granted without a slot of a.
+func (l *Ledger) needsSlot(a *account, w *waiter) bool {
+	return a.slots != nil && (w.req.Need.Slots > 0 || a.slots[w.req.ID.Holder] == 0)
 }
 
 // lack is one thing that a waiter has not: need of a resource at an account.
@@ -159,9 +171,10 @@ func (l *Ledger) try(w *waiter) []lack {
 		l.grant(w, need)
 		return nil
 	}
+	first := l.first(w, lacks)
 	for _, a := range w.accounts {
 		for of := range resource(resources) {
-			alone := len(lacks) == 1 && lacks[0].account == a && lacks[0].of == of && !lacks[0].kept
+			alone := first && of == tokens || len(lacks) == 1 && lacks[0].account == a && lacks[0].of == of && !lacks[0].kept
 			k := a.line.keepers[of]
 			switch {
 			case alone && (k == nil || w.order < k.order):
@@ -173,6 +186,26 @@ func (l *Ledger) try(w *waiter) []lack {
 		}
 	}
 	return lacks
+}
+
+// first says that w heads all its lines, lacks nothing but tokens, and will have
+// them within the shortest window. Then they are kept for it everywhere: else
+// those who lack at one place only would overtake it for ever.
+func (l *Ledger) first(w *waiter, lacks []lack) bool {
+	if w.places == nil {
+		return false
+	}
+	for i, a := range w.accounts {
+		if a.line.front() != w.places[i] {
+			return false
+		}
+	}
+	for _, k := range lacks {
+		if k.of != tokens {
+			return false
+		}
+	}
+	return l.wake(lacks).Sub(l.now) <= terms(w.accounts).Window
 }
 
 // needs is what w needs now: a holder without a slot needs one, since no rate

@@ -16,7 +16,7 @@ const recallScan = 64
 // since a holder that knows that others wait gives back by itself.
 func (l *Ledger) recall() {
 	for _, a := range l.accountsInLine() {
-		lacksTokens, lacksSlots := a.lackers(l.now)
+		lacksTokens, lacksSlots := l.lackers(a)
 		if lacksTokens == 0 && len(lacksSlots) == 0 {
 			continue
 		}
@@ -36,7 +36,7 @@ func (l *Ledger) recall() {
 				le.recalled = l.now
 				take[holder] -= ask
 			}
-			l.addRecall(first, Recall{Holder: holder, Key: le.keys[0], Slots: ask})
+			l.addRecall(a, first, Recall{Holder: holder, Key: le.keys[0], Slots: ask})
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (l *Ledger) asksTokens(a *account, h Holder) bool {
 }
 
 // addRecall adds to the recalls since first: one for each holder and key.
-func (l *Ledger) addRecall(first int, r Recall) {
+func (l *Ledger) addRecall(a *account, first int, r Recall) {
 	for i := range l.turn.Recalls[first:] {
 		if have := &l.turn.Recalls[first+i]; have.Holder == r.Holder && have.Key == r.Key {
 			have.Slots += r.Slots
@@ -64,6 +64,9 @@ func (l *Ledger) addRecall(first int, r Recall) {
 		}
 	}
 	l.stats.Recalls++
+	if a.free(l.now, tokens) > 0 && a.counts(tokens) {
+		l.stats.RecalledSome++
+	}
 	l.turn.Recalls = append(l.turn.Recalls, r)
 }
 
@@ -81,17 +84,16 @@ func (l *Ledger) accountsInLine() []*account {
 }
 
 // lackers says how many waiters lack tokens at a, and whose lack slots.
-func (a *account) lackers(now algo.Instant) (lacksTokens int, lacksSlots []Holder) {
-	noTokens := a.counts(tokens) && a.free(now, tokens) == 0
-	noSlots := a.slots != nil && a.free(now, slots) == 0
+func (l *Ledger) lackers(a *account) (lacksTokens int, lacksSlots []Holder) {
+	freeTokens, freeSlots := a.free(l.now, tokens), a.free(l.now, slots)
 	seen := 0
 	for e := a.line.front(); e != nil && seen < recallScan; e = e.Next() {
 		seen++
 		w := e.Value.(*waiter)
-		if noTokens && w.req.Need.Tokens > 0 {
+		if w.req.Need.Tokens > freeTokens {
 			lacksTokens++
 		}
-		if noSlots && (w.req.Need.Slots > 0 || a.slots[w.req.ID.Holder] == 0) {
+		if l.needsSlot(a, w) && max(w.req.Need.Slots, 1) > freeSlots {
 			lacksSlots = append(lacksSlots, w.req.ID.Holder)
 		}
 	}

@@ -33,6 +33,8 @@ type Stats struct {
 
 	// What seldom happens, and must be right when it does.
 	Replayed          int64 // a copy of a request that had been granted
+	ReplayedAtOnce    int64 // that came in the very turn of the grant
+	RecalledSome      int64 // recalls where some was free, but not enough
 	Rejoined          int64 // a copy of a request that waits
 	AnsweredEnded     int64 // a copy of a request that was over
 	Stale             int64 // a request nobody could be waiting for any more

@@ -61,14 +61,15 @@ func (p *Pool) rebind(now time.Duration) {
 			r.bind(c)
 			continue
 		}
-		keep := p.refill == nil && !r.forSlot() && !p.tight(now) && r.need.Tokens <= p.demand.batch &&
+		keep := p.refill == nil && p.line.count == 0 && !r.forSlot() && !p.tight(now) && r.need.Tokens <= p.demand.batch &&
 			now-p.lastSpend < p.cfg.IdleAfter && p.atHand(now)+r.want.Tokens <= 2*p.demand.batch
 		if !keep {
 			p.giveUp(now, r)
 			continue
 		}
 		p.refill = r
-		r.until = now + p.cfg.AskAgain
+		r.until, r.left = now+p.cfg.BackoffMin, true
+		p.wakeBy(r.until)
 	}
 }
 

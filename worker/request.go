@@ -22,6 +22,7 @@ type request struct {
 	copies int
 	due    time.Duration // when the next copy goes, unless one is flying
 	fails  int           // in a row
+	left   bool          // its caller has gone; kept for a moment as a refill
 }
 
 type givenUp struct {
@@ -30,7 +31,7 @@ type givenUp struct {
 	since time.Duration
 }
 
-func (r *request) bind(c *Call) { r.call, c.request = c, r }
+func (r *request) bind(c *Call) { r.call, c.request, r.left = c, r, false }
 
 func (r *request) unbind() {
 	if r.call != nil && r.call.request == r {
@@ -50,6 +51,9 @@ func (p *Pool) Requests(now time.Duration) []lease.Request {
 	var over *request
 	for _, r := range p.requests {
 		switch {
+		case r.left && now >= r.until:
+			over = r // its caller has gone, and others may stand behind it
+			continue
 		case r.flying && now < r.sent+p.cfg.AskAgain, !r.flying && now < r.due:
 			continue
 		case r.call == nil && r.copies > 0 && now >= r.until:

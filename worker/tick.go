@@ -170,7 +170,9 @@ func (p *Pool) alarm(now time.Duration) {
 		}
 	}
 	for _, r := range p.requests {
-		if r.flying {
+		if r.left {
+			p.wakeBy(r.until)
+		} else if r.flying {
 			p.wakeBy(r.sent + p.cfg.AskAgain)
 		} else {
 			p.wakeBy(max(r.due, now))

@@ -63,6 +63,7 @@ func (c Config) Validate() error {
 // Coordinator campaigns and leads.
 type Coordinator struct {
 	config Config
+	clock  clock
 }
 
 // New checks the config and gives a coordinator.
@@ -70,7 +71,7 @@ func New(c Config) (*Coordinator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Coordinator{c}, nil
+	return &Coordinator{c, startClock()}, nil
 }
 
 // Run campaigns, and calls serve with a leader each time the seat is won. The
@@ -81,10 +82,13 @@ func New(c Config) (*Coordinator, error) {
 func (c *Coordinator) Run(ctx context.Context, serve func(context.Context, *Leader) error) error {
 	for {
 		epoch, err := c.config.Elector.Campaign(ctx)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
+			if err == nil { // won in the last instant
+				c.resign(ctx, epoch)
+			}
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("coordinator: campaigning: %w", err)
 		}
 		err = c.lead(ctx, epoch, serve)
@@ -103,14 +107,8 @@ var errServed = errors.New("coordinator: served")
 
 func (c *Coordinator) lead(ctx context.Context, epoch lease.Epoch, serve func(context.Context, *Leader) error) error {
 	c.config.Log.Debug("leading", "epoch", epoch.Number)
-	l := newLeader(c.config, epoch)
-	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if err := c.config.Elector.Resign(clean, epoch); err != nil && !errors.Is(err, lease.ErrFenced) {
-			c.config.Log.Warn("resigning", "err", err)
-		}
-	}()
+	l := newLeader(c.config, epoch, c.clock)
+	defer c.resign(ctx, epoch)
 	g, ctx := errgroup.WithContext(ctx)
 	turning, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -134,6 +132,15 @@ func (c *Coordinator) lead(ctx context.Context, epoch lease.Epoch, serve func(co
 		return err
 	}
 	return nil
+}
+
+// resign gives the seat up, also when ctx has ended.
+func (c *Coordinator) resign(ctx context.Context, epoch lease.Epoch) {
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := c.config.Elector.Resign(clean, epoch); err != nil && !errors.Is(err, lease.ErrFenced) {
+		c.config.Log.Warn("resigning", "err", err)
+	}
 }
 
 func (c *Coordinator) renew(ctx context.Context, epoch lease.Epoch) error {

@@ -2,10 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
-	"time"
 
 	"ration/algo"
 	"ration/lease"
@@ -38,29 +34,15 @@ type envelope struct {
 // wait beyond it.
 const inboxSize = 4096
 
-func newLeader(c Config, epoch lease.Epoch) *Leader {
+func newLeader(c Config, epoch lease.Epoch, at clock) *Leader {
 	return &Leader{
 		config:  c,
 		epoch:   epoch,
-		clock:   startClock(),
+		clock:   at,
 		inbox:   make(chan envelope, inboxSize),
 		stopped: make(chan struct{}),
 	}
 }
-
-// clock is ledger time: it starts at the wall clock's and advances with the
-// monotonic one, so that no step of the wall clock moves it.
-type clock struct {
-	base   time.Time
-	origin algo.Instant
-}
-
-func startClock() clock {
-	now := time.Now()
-	return clock{now, algo.Instant(now.UnixNano())}
-}
-
-func (c clock) now() algo.Instant { return c.origin.Add(time.Since(c.base)) }
 
 // Epoch is that of this leadership.
 func (l *Leader) Epoch() lease.Epoch { return l.epoch }
@@ -79,7 +61,7 @@ func (l *Leader) Acquire(ctx context.Context, r lease.Request) (lease.Answer, er
 	}
 	a, err := await(ctx, l, answer)
 	if err == nil && a.Outcome == 0 {
-		err = fmt.Errorf("%w: a newer copy of the request took its place, or it was given up", lease.ErrStopped)
+		err = lease.ErrSuperseded
 	}
 	return a, err
 }
@@ -159,219 +141,5 @@ func await[T any](ctx context.Context, l *Leader, from <-chan T) (T, error) {
 		default:
 			return zero, lease.ErrStopped
 		}
-	}
-}
-
-// run takes turns until ctx ends or the mirror says that the seat is lost.
-func (l *Leader) run(ctx context.Context) error {
-	defer close(l.stopped)
-	t := turns{
-		leader:  l,
-		ledger:  lease.NewLedger(l.config.Policy, l.config.Lease),
-		answers: map[lease.Ticket]chan<- lease.Answer{},
-		replies: map[lease.Ticket]chan<- lease.Reply{},
-	}
-	wake := time.NewTimer(0)
-	defer wake.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case e := <-l.inbox:
-			t.take(e)
-		case <-wake.C:
-		}
-		t.gather()
-		if err := t.step(ctx); err != nil {
-			return err
-		}
-		if at, ok := t.ledger.Next(); ok {
-			wake.Reset(max(0, at.Sub(l.clock.now())))
-		}
-	}
-}
-
-// turns is the state of the turn loop. One goroutine owns it.
-type turns struct {
-	leader  *Leader
-	ledger  *lease.Ledger
-	seq     uint64
-	ticket  lease.Ticket
-	in      []lease.Message
-	looks   []func(algo.Instant, *lease.Ledger)
-	answers map[lease.Ticket]chan<- lease.Answer
-	replies map[lease.Ticket]chan<- lease.Reply
-}
-
-func (t *turns) take(e envelope) {
-	if e.look != nil {
-		t.looks = append(t.looks, e.look)
-		return
-	}
-	t.ticket++
-	e.message.Ticket = t.ticket
-	if e.answer != nil {
-		t.answers[t.ticket] = e.answer
-	} else {
-		t.replies[t.ticket] = e.reply
-	}
-	t.in = append(t.in, e.message)
-}
-
-// gather takes what else has arrived.
-func (t *turns) gather() {
-	for range inboxSize {
-		select {
-		case e := <-t.leader.inbox:
-			t.take(e)
-		default:
-			return
-		}
-	}
-}
-
-// step takes a turn: load, read the instant, step the ledger, record, answer.
-func (t *turns) step(ctx context.Context) error {
-	if err := t.load(ctx); err != nil {
-		return err
-	}
-	now := t.leader.clock.now()
-	turn := t.ledger.Turn(now, t.in)
-	t.seq++
-	turn.Epoch, turn.Seq = t.leader.epoch, t.seq
-	clear(t.in)
-	t.in = t.in[:0]
-	if err := t.apply(ctx, turn); err != nil {
-		return err
-	}
-	t.deliver(turn)
-	for _, look := range t.looks {
-		look(now, t.ledger)
-	}
-	clear(t.looks)
-	t.looks = t.looks[:0]
-	return nil
-}
-
-func (t *turns) load(ctx context.Context) error {
-	for _, key := range t.ledger.Unloaded(t.in) {
-		var r lease.Record
-		err := retry(ctx, func() (err error) {
-			r, err = t.leader.config.Mirror.Load(ctx, key)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("coordinator: loading %q: %w", key, err)
-		}
-		t.ledger.Restore(r)
-	}
-	return nil
-}
-
-// apply records the turn. After any error but a lost seat the very same turn
-// goes again under the same number: it may have been recorded, and a number
-// never serves two turns.
-func (t *turns) apply(ctx context.Context, turn *lease.Turn) error {
-	err := retry(ctx, func() error { return t.leader.config.Mirror.Apply(ctx, turn) })
-	if err != nil {
-		return fmt.Errorf("coordinator: recording turn %d: %w", turn.Seq, err)
-	}
-	return nil
-}
-
-// retry calls do until it works, the seat is lost, or ctx ends.
-func retry(ctx context.Context, do func() error) error {
-	for {
-		err := do()
-		if err == nil || errors.Is(err, lease.ErrFenced) || errors.Is(err, lease.ErrGap) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-// deliver sends the answers of a recorded turn. Every channel has room for its
-// one answer.
-func (t *turns) deliver(turn *lease.Turn) {
-	for _, a := range turn.Answers {
-		a.Answer.Epoch = turn.Epoch
-		if to, ok := t.answers[a.Ticket]; ok {
-			delete(t.answers, a.Ticket)
-			to <- a.Answer
-		}
-	}
-	for _, r := range turn.Replies {
-		r.Reply.Epoch = turn.Epoch
-		if to, ok := t.replies[r.Ticket]; ok {
-			delete(t.replies, r.Ticket)
-			to <- r.Reply
-		}
-	}
-	for _, ticket := range turn.Dropped {
-		if to, ok := t.answers[ticket]; ok {
-			delete(t.answers, ticket)
-			close(to) // reads as an answer without an outcome
-		}
-	}
-	for _, r := range turn.Recalls {
-		t.leader.recalls.deliver(r)
-	}
-}
-
-// recalls hands recalls to whoever listens for their holder, or for all.
-type recalls struct {
-	mu   sync.Mutex
-	next int
-	to   map[int]func(lease.Recall)
-}
-
-// Recalls calls got, which must not block, for each recall addressed to h until
-// ctx ends.
-func (l *Leader) Recalls(ctx context.Context, h lease.Holder, got func(lease.Recall)) error {
-	return l.AllRecalls(ctx, func(r lease.Recall) {
-		if r.Holder == h {
-			got(r)
-		}
-	})
-}
-
-// AllRecalls calls got, which must not block, for every recall until ctx ends.
-func (l *Leader) AllRecalls(ctx context.Context, got func(lease.Recall)) error {
-	id := l.recalls.add(got)
-	defer l.recalls.remove(id)
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-l.stopped:
-		return lease.ErrStopped
-	}
-}
-
-func (r *recalls) add(got func(lease.Recall)) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.to == nil {
-		r.to = map[int]func(lease.Recall){}
-	}
-	r.next++
-	r.to[r.next] = got
-	return r.next
-}
-
-func (r *recalls) remove(id int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.to, id)
-}
-
-func (r *recalls) deliver(x lease.Recall) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, got := range r.to {
-		got(x)
 	}
 }

@@ -98,7 +98,7 @@ func TestLeaderAnswersTheNewestCopyOnly(t *testing.T) {
 		}
 		older := ask(3 * time.Hour)
 		newer := ask(2 * time.Hour)
-		require.ErrorIs(t, (<-older).error, lease.ErrStopped)
+		require.ErrorIs(t, (<-older).error, lease.ErrSuperseded)
 		a := <-newer
 		require.NoError(t, a.error)
 		require.Equal(t, lease.Waiting, a.Outcome, "it was not asked again for long")
@@ -207,4 +207,35 @@ func TestLookSeesTheLedgerBetweenTurns(t *testing.T) {
 			require.Equal(t, int64(1), ledger.Status(now, "k").Held.Tokens)
 		}))
 	})
+}
+
+// TestSeatWonInTheLastInstantIsGivenUp: a coordinator whose context has ended
+// leaves the seat free, also where the elector gives it one.
+func TestSeatWonInTheLastInstantIsGivenUp(t *testing.T) {
+	cfg := config(t, `limits: [{key: k, rules: [1/1s]}]`)
+	memory := coordinator.NewMemory()
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg.Mirror, cfg.Elector = memory, &lateElector{memory, cancel}
+	c, err := coordinator.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, c.Run(ctx, func(context.Context, *coordinator.Leader) error {
+		t.Error("served after the end")
+		return nil
+	}))
+	soon, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	_, err = memory.Campaign(soon)
+	require.NoError(t, err)
+}
+
+// lateElector wins a seat just as the context ends.
+type lateElector struct {
+	*coordinator.Memory
+	end func()
+}
+
+func (e *lateElector) Campaign(ctx context.Context) (lease.Epoch, error) {
+	won, err := e.Memory.Campaign(ctx)
+	e.end()
+	return won, err
 }

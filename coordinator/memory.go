@@ -33,6 +33,9 @@ func NewMemory() *Memory {
 // an epoch that nobody had before.
 func (m *Memory) Campaign(ctx context.Context) (lease.Epoch, error) {
 	for {
+		if err := ctx.Err(); err != nil {
+			return lease.Epoch{}, err
+		}
 		m.mu.Lock()
 		if !m.taken {
 			m.taken = true

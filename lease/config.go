@@ -7,7 +7,7 @@ import (
 )
 
 // Config holds the ledger's bounds. DefaultConfig is complete; change what you
-// need and Validate.
+// need and Validate. All durations and Line are above 0.
 type Config struct {
 	// TokenTTL is how long a lease's tokens may be spent.
 	TokenTTL time.Duration
@@ -27,7 +27,7 @@ type Config struct {
 	// Line is how many requests may wait on one key, or on one prefix of it.
 	Line int
 	// PPM is by how many millionths two clocks may run apart, both errors
-	// together; trailing windows grow by it.
+	// together, 0 to 100,000; trailing windows grow by it.
 	PPM int64
 }
 

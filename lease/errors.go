@@ -44,6 +44,9 @@ var (
 	ErrFenced = sentinel("fenced", "another leader has the seat")
 	// ErrGap says that the mirror lacks turns before the one it was given.
 	ErrGap = sentinel("gap", "the mirror lacks earlier turns")
+	// ErrSuperseded says that this copy of a request is not answered: a newer
+	// one took its place, or nobody waits for it any more.
+	ErrSuperseded = sentinel("superseded", "a newer copy took its place, or nobody waits for it")
 	// ErrBadKey says that a key is empty, too long or has an empty segment.
 	ErrBadKey = sentinel("bad_key", "bad key")
 	// ErrBadRequest says that a message does not make sense.

@@ -30,16 +30,20 @@ type Mirror interface {
 	// Load gives the record of a key, or a zero Record for a key it has none of.
 	Load(ctx context.Context, key Key) (Record, error)
 	// Apply records a turn, under the epoch it names. It applies the turn after
-	// the last one, says so again for the last one, and refuses any other.
+	// the last one, says so again for the last one, and refuses any other with
+	// ErrGap, and any turn of another epoch with ErrFenced. After any other
+	// error it is unknown whether the turn is recorded: apply it again.
 	Apply(ctx context.Context, t *Turn) error
 }
 
 // Elector decides who leads.
 type Elector interface {
-	// Campaign waits until the seat is won and gives the new epoch.
+	// Campaign waits until the seat is won and gives the new epoch, or the
+	// error of ctx when that ends first; then the seat is not taken.
 	Campaign(ctx context.Context) (Epoch, error)
-	// Renew shows that the leader lives.
+	// Renew shows that the leader lives. ErrFenced says that the seat is lost.
 	Renew(ctx context.Context, e Epoch) error
-	// Resign gives the seat up so that a standby need not wait.
+	// Resign gives the seat up so that a standby need not wait. ErrFenced says
+	// that it was lost already.
 	Resign(ctx context.Context, e Epoch) error
 }

@@ -116,7 +116,8 @@ func (l *Ledger) Summary(now algo.Instant) Status {
 
 // Status tells of the limited prefixes of a key and of those below it, or with
 // an empty key of all, in order of the key, at most 500 of them. It changes
-// nothing but the windows' idea of the time.
+// nothing but the windows' idea of the time. Like every method of a Ledger it is
+// for the goroutine that owns it.
 func (l *Ledger) Status(now algo.Instant, key Key) Status {
 	now = max(now, l.now)
 	s := l.Summary(now)

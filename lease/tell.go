@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"ration/algo"
@@ -32,6 +34,9 @@ func (l *Ledger) report(m Message) {
 			l.giveUp(g.ID)
 		}
 		reply.Acknowledged = append(reply.Acknowledged, g.ID)
+	}
+	if r.Goodbye {
+		l.farewell(r.Holder)
 	}
 	l.turn.Replies = append(l.turn.Replies, Replied{m.Ticket, reply})
 }
@@ -108,6 +113,21 @@ func (l *Ledger) renew(le *lease, arrived algo.Instant, reply *Reply) {
 	}
 	l.stats.Renewed++
 	reply.Renewed = append(reply.Renewed, Renewal{ID: le.id, SlotTTL: s.Expires.Sub(arrived)})
+}
+
+// farewell takes the requests of a holder that is gone out of the line. Leases that
+// it did not account for are left to expire.
+func (l *Ledger) farewell(h Holder) {
+	var gone []*waiter
+	for _, w := range l.waiting {
+		if w.req.ID.Holder == h {
+			gone = append(gone, w)
+		}
+	}
+	slices.SortFunc(gone, func(x, y *waiter) int { return cmp.Compare(x.order, y.order) })
+	for _, w := range gone {
+		l.giveUp(w.req.ID)
+	}
 }
 
 // giveUp frees a grant that was never taken, takes a waiting request out of the

@@ -1,0 +1,133 @@
+package lease
+
+import (
+	"math/bits"
+	"time"
+
+	"ration/algo"
+)
+
+// grant begins a lease of amount. What it wants beyond is given at the end of
+// the turn, when everybody's needs have been seen.
+func (l *Ledger) grant(w *waiter, amount Amount) {
+	if w.places != nil {
+		l.leave(w)
+	}
+	le := &lease{id: w.req.ID, keys: w.req.Keys, accounts: w.accounts, began: l.now}
+	le.tokens.Expires = l.now.Add(l.config.TokenTTL)
+	le.slots.Expires = l.now.Add(l.config.SlotTTL)
+	l.leases[le.id] = le
+	for _, a := range le.accounts {
+		a.leases = append(a.leases, le)
+	}
+	l.give(le, amount)
+	l.granted = append(l.granted, w)
+}
+
+// give moves an amount from free to held for the lease.
+func (l *Ledger) give(le *lease, amount Amount) {
+	for of := range resource(resources) {
+		n := amount.of(of)
+		le.part(of).Granted += n
+		for _, a := range le.accounts {
+			a.take(l.now, of, n)
+			if of == slots && n > 0 && a.slots != nil {
+				a.slots[le.id.Holder] += n
+			}
+			l.touch(a)
+		}
+	}
+}
+
+// topUp gives the turn's grants what they want beyond their need, but for what
+// those who wait need, and answers them.
+func (l *Ledger) topUp() {
+	for _, w := range l.granted {
+		le := l.leases[w.req.ID]
+		l.give(le, l.extra(w, le))
+		l.stats.Granted += le.tokens.Granted
+		l.stats.SlotsGranted += le.slots.Granted
+		l.stats.Leases++
+		waited := time.Duration(0)
+		if w.places != nil {
+			waited = l.now.Sub(w.first) + 1 // above 0: it stood in line
+		}
+		l.answer(w.ticket, l.grantAnswer(le, w.arrived, waited))
+		for _, m := range l.copies {
+			if m.Request.ID == le.id {
+				l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, waited))
+			}
+		}
+		if le.over() {
+			l.endIfOver(le)
+			continue
+		}
+		if at, ok := le.expires(); ok {
+			l.timers.set(timer{at: at, lease: le})
+		}
+	}
+	l.granted, l.copies = l.granted[:0], nil
+}
+
+func (l *Ledger) extra(w *waiter, le *lease) Amount {
+	more := Amount{
+		Tokens: max(0, w.req.Want.Tokens-le.tokens.Granted),
+		Slots:  max(0, w.req.Want.Slots-le.slots.Granted),
+	}
+	concurrent := false
+	for _, a := range w.accounts {
+		concurrent = concurrent || a.slots != nil
+		free := a.free(l.now, tokens)
+		more.Tokens = min(more.Tokens, free, max(0, free-a.line.tokens))
+		more.Slots = min(more.Slots, a.free(l.now, slots))
+		if a.line.len() > 0 {
+			more.Slots = 0 // whoever waits may use one
+		}
+	}
+	if !concurrent {
+		more.Slots = 0
+	}
+	return more
+}
+
+// grantAnswer states a lease to the copy of its request that arrived then.
+func (l *Ledger) grantAnswer(le *lease, arrived algo.Instant, waited time.Duration) Answer {
+	return Answer{
+		ID:       le.id,
+		Outcome:  Granted,
+		Granted:  Amount{Tokens: le.tokens.Granted, Slots: le.slots.Granted},
+		TokenTTL: max(0, le.tokens.Expires.Sub(arrived)),
+		SlotTTL:  max(0, le.slots.Expires.Sub(arrived)),
+		Waited:   waited,
+		Terms:    terms(le.accounts),
+	}
+}
+
+// terms is what a holder has to know of the contract of these accounts.
+func terms(accounts []*account) Terms {
+	t := Terms{Unlimited: true}
+	for _, a := range accounts {
+		for _, r := range a.contract.rules {
+			if r.of == slots {
+				t.Concurrent = true
+				continue
+			}
+			t.Unlimited = false
+			if back := comesBack(r.spec.Rule()); t.Window == 0 || back < t.Window {
+				t.Window = back
+			}
+		}
+	}
+	return t
+}
+
+// comesBack is in how long all that a rule has comes back once it is spent: its
+// period, but of a small bucket only what that takes to fill.
+func comesBack(r algo.Rule) time.Duration {
+	if r.Kind != algo.Bucket || r.Burst >= r.Limit {
+		return r.Span()
+	}
+	hi, lo := bits.Mul64(uint64(r.Burst), uint64(r.Span()))
+	fill, _ := bits.Div64(hi, lo, uint64(r.Limit)) // below the period, as burst is below limit
+	return max(1, time.Duration(fill))
+}

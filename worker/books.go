@@ -39,3 +39,20 @@ func (b *Books) Add(o Books) {
 	b.Handed += o.Handed
 	b.Incarnated += o.Incarnated
 }
+
+// Books gives the pool's books as they stand.
+func (p *Pool) Books() Books {
+	b := p.books
+	b.Held = p.open
+	for _, h := range p.leases {
+		b.Held += h.left.Load() + h.swift.Load() - h.dated
+	}
+	return b
+}
+
+// takeBooks gives the books of an idle pool, and begins new ones.
+func (p *Pool) takeBooks() Books {
+	b := p.Books()
+	p.books = Books{}
+	return b
+}

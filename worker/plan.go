@@ -14,11 +14,6 @@ func (p *Pool) tight(now time.Duration) bool { return now < p.tightTill }
 // scarce says the same of slots.
 func (p *Pool) scarce(now time.Duration) bool { return now < p.scarceTill }
 
-// thirsty says that an Allow found nothing a moment ago.
-func (p *Pool) thirsty(now time.Duration) bool {
-	return p.thirst > 0 && now < p.thirstAt+p.cfg.IdleAfter
-}
-
 // share is what the holder spends in a hundredth of the shortest window. Where
 // others wait, no lease is asked to be larger: a token held for h and then spent
 // is out of its window for h longer than it had to be.
@@ -212,68 +207,4 @@ func (p *Pool) ask(now time.Duration, c *Call, want, need lease.Amount) *request
 	p.requests = append(p.requests, r)
 	p.wakeBy(now)
 	return r
-}
-
-// prefetch refills before the stock runs out, one request at a time, while
-// nobody else waits and what comes will be spent before it is idle; and it
-// refills for an Allow that found nothing.
-func (p *Pool) prefetch(now time.Duration) {
-	if p.refill != nil || now < p.refillAt || len(p.requests) >= p.cfg.MaxInFlight {
-		return
-	}
-	if p.line.count > 0 && !p.terms.Concurrent {
-		return // who waits is asked for
-	}
-	need, patience := int64(0), time.Duration(0)
-	switch {
-	case p.thirsty(now) && p.atHand(now) < p.thirst:
-		need, patience = p.thirst, p.cfg.AskAgain
-	case p.tight(now) || p.demand.batch < 2 || now-p.lastSpend >= p.cfg.IdleAfter:
-		return
-	case p.demand.within(p.cfg.IdleAfter) < 1 || p.atHand(now)+p.coming() > p.demand.batch/2:
-		return
-	default:
-		need = 1
-	}
-	if p.terms.Concurrent {
-		if idle, busy := p.slots(now); idle+busy == 0 {
-			return
-		}
-	}
-	p.refill = p.ask(now, nil, lease.Amount{Tokens: max(need, p.size(now))}, lease.Amount{Tokens: need})
-	p.refill.until = now + patience
-}
-
-func (p *Pool) coming() (n int64) {
-	for _, r := range p.requests {
-		n += r.want.Tokens
-	}
-	return n
-}
-
-// publish sets what Allow takes from without asking the pool.
-func (p *Pool) publish(now time.Duration) {
-	var live *holding
-	if p.line.count == 0 && !p.closed && p.known && !p.terms.Concurrent {
-		for _, h := range p.stock {
-			if now < h.deadline && h.left.Load() > 0 {
-				live = h
-				break
-			}
-		}
-	}
-	if live != nil {
-		p.wakeBy(now + p.pace())
-	}
-	if p.live.Load() != live {
-		if live != nil && !live.published {
-			live.published = true
-			p.allowed = append(p.allowed, live)
-		}
-		p.live.Store(live)
-	}
-	dry := live == nil && (p.closed || p.refill != nil || p.line.count > 0 || now < p.refillAt || p.terms.Concurrent)
-	if p.dry.Load() != dry {
-		p.dry.Store(dry)
-	}
 }

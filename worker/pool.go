@@ -139,42 +139,6 @@ func (p *Pool) Spend(now time.Duration, c *Call) bool {
 	return true
 }
 
-// Allow takes and spends n tokens at hand, or is false and starts a refill. It
-// is for owners that drive the pool alone, such as a simulator.
-func (p *Pool) Allow(now time.Duration, n int64) bool {
-	if h := p.live.Load(); h != nil && h.takeAll(n) {
-		return h.spend(now, n)
-	}
-	c := p.Try(now, n)
-	if c == nil || !p.Spend(now, c) {
-		p.Cancel(now, c)
-		return false
-	}
-	p.Finish(now, c)
-	return true
-}
-
-// Try takes n tokens at hand for a call that will not wait: Spend it, then
-// Finish. It is nil if they are not there, or others wait for them, or a
-// concurrency rule binds; then a refill is started.
-func (p *Pool) Try(now time.Duration, n int64) *Call {
-	p.at(now)
-	if p.closed || p.terms.Concurrent || n < 1 {
-		return nil
-	}
-	p.orders++
-	c := &Call{cost: n, order: p.orders, asked: now, until: now, state: Taken}
-	c.parts = c.inline[:0]
-	if p.line.count > 0 || !p.take(now, c) {
-		p.thirst, p.thirstAt = n, now
-		p.plan(now)
-		return nil
-	}
-	p.taken.insert(c)
-	p.plan(now)
-	return c
-}
-
 // Cancel says that the call never left: its tokens go to the next local caller,
 // or back at once, and so does its slot, as free as if it had been answered.
 func (p *Pool) Cancel(now time.Duration, c *Call) {
@@ -255,92 +219,8 @@ func (p *Pool) Served() []*Call {
 	return served
 }
 
-// Close fails the callers in line, takes all tokens and slots back, and ends the
-// calls that run: they count as spent, and their slots as cut. Report then gives
-// the final counts, for a goodbye.
-func (p *Pool) Close(now time.Duration) {
-	p.at(now)
-	if p.closed {
-		return
-	}
-	p.closed = true
-	for c := p.line.head; c != nil; c = p.line.head {
-		p.fail(c, ErrClosed)
-	}
-	for c := p.taken.head; c != nil; c = p.taken.head {
-		p.stop(now, c)
-		p.giveBack(now, c, c.cost)
-		p.slotBack(now, c, true)
-		c.state, c.err = Failed, ErrClosed
-		p.tell(c)
-	}
-	for _, c := range slices.Clone(p.running) {
-		p.stop(now, c)
-		p.resolve(now, c, c.cost)
-		p.slotBack(now, c, false)
-		c.state, c.err = Lost, ErrClosed
-		p.tell(c)
-	}
-	for _, c := range p.settling {
-		if !c.resolved {
-			p.resolve(now, c, c.cost)
-		}
-	}
-	p.settling = nil
-	for _, r := range slices.Clone(p.requests) {
-		p.giveUp(now, r)
-	}
-	for _, h := range p.leases {
-		p.returnLeft(now, h)
-		p.freeIdle(now, h, h.idle)
-	}
-	p.Tick(now)
-}
-
-// Restart drops all leases, requests and ids given up, for a holder that takes a
-// new incarnation. Calls that hold slots are lost; callers in line ask anew.
-func (p *Pool) Restart(now time.Duration) {
-	p.at(now)
-	p.books.Incarnated++
-	for _, h := range slices.Clone(p.leases) {
-		p.lose(now, h)
-	}
-	for _, r := range p.requests {
-		r.unbind()
-	}
-	p.requests, p.refill, p.givenUp = nil, nil, nil
-	p.owed, p.due = 0, Forever
-	p.Tick(now)
-}
-
-// Idle says that the pool holds nothing, wants nothing and has nothing to tell.
-func (p *Pool) Idle() bool {
-	return len(p.leases) == 0 && p.line.count == 0 && len(p.requests) == 0 &&
-		len(p.givenUp) == 0 && p.open == 0 && len(p.served) == 0
-}
-
-// Holds says whether there is anything for a heartbeat to name.
-func (p *Pool) Holds() bool { return len(p.leases) > 0 || len(p.givenUp) > 0 }
-
 // Trouble is the last failure to get an answer, or nil if one came since.
 func (p *Pool) Trouble() error { return p.trouble }
-
-// Books gives the pool's books as they stand.
-func (p *Pool) Books() Books {
-	b := p.books
-	b.Held = p.open
-	for _, h := range p.leases {
-		b.Held += h.left.Load() + h.swift.Load() - h.dated
-	}
-	return b
-}
-
-// takeBooks gives the books of an idle pool, and begins new ones.
-func (p *Pool) takeBooks() Books {
-	b := p.Books()
-	p.books = Books{}
-	return b
-}
 
 // at takes note of the instant. Elapsed time does not run backwards, but two
 // readings may reach the pool in the other order.

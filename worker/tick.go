@@ -135,17 +135,6 @@ func (p *Pool) returnIdle(now time.Duration) {
 	}
 }
 
-// returnAbove returns what is at hand, but for keep tokens.
-func (p *Pool) returnAbove(now time.Duration, keep int64) {
-	for _, h := range p.stock {
-		have := h.left.Load()
-		kept := min(have, keep)
-		keep -= kept
-		p.giveReturn(now, h, h.take(have-kept))
-	}
-	p.tidyStock()
-}
-
 // idleSince is since when the stock has served nobody.
 func (p *Pool) idleSince() time.Duration { return max(p.lastSpend, p.demand.grantedAt) }
 

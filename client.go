@@ -80,9 +80,10 @@ func (c *Client) Stats() Stats { return Stats(c.worker.Stats()) }
 type Stats worker.Books
 
 // Close fails who waits with ErrClosed, ends the contexts of calls that hold
-// slots, returns what is unspent and says goodbye, as far as ctx allows. The
-// error says what the coordinator did not hear; what was held then expires. Close
-// waits for every goroutine of the client. A second Close does nothing.
+// slots, returns what is unspent and says goodbye: once in any case, which takes a
+// second at most, and again while ctx allows if it was not heard. The error says
+// what the coordinator did not hear; what was held then expires. Close waits for
+// every goroutine of the client. A second Close does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	err := c.worker.Close(ctx)
 	if c.after != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -202,17 +203,34 @@ func BenchmarkAllow(b *testing.B) {
 	}
 }
 
+// BenchmarkAllowParallel is what a token costs each of many goroutines, refills
+// included: one that finds none asks again, so that each operation is a token.
 func BenchmarkAllowParallel(b *testing.B) {
 	client, l := local(b, "limits: [{key: k, rules: [1000000000000/1s bucket]}]", "k")
+	if err := l.Wait(context.Background()); err != nil {
+		b.Fatal(err)
+	}
 	b.ReportAllocs()
+	var taken, missed atomic.Int64
 	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			l.Allow()
+		var own, misses int64
+		for ; pb.Next(); own++ {
+			for !l.Allow() {
+				misses++
+				runtime.Gosched()
+			}
 		}
+		taken.Add(own)
+		missed.Add(misses)
 	})
+	b.ReportMetric(float64(taken.Load())/float64(b.N), "taken/op")
+	b.ReportMetric(float64(missed.Load())/float64(b.N), "missed/op")
 	b.StopTimer()
 	if err := client.Close(context.Background()); err != nil {
 		b.Fatal(err)
+	}
+	if spent := client.Stats().Spent; spent != taken.Load()+1 {
+		b.Fatalf("took %d tokens, and the books say %d", taken.Load(), spent)
 	}
 }
 

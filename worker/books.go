@@ -40,7 +40,8 @@ func (b *Books) Add(o Books) {
 	b.Incarnated += o.Incarnated
 }
 
-// Books gives the pool's books as they stand.
+// Books gives the pool's books as they stand. What Allow has spent counts as held
+// until the Tick or Report that dates it.
 func (p *Pool) Books() Books {
 	b := p.books
 	b.Held = p.open
@@ -50,9 +51,11 @@ func (p *Pool) Books() Books {
 	return b
 }
 
-// takeBooks gives the books of an idle pool, and begins new ones.
-func (p *Pool) takeBooks() Books {
+// retire gives the books of an idle pool whose time is over. An Allow that still
+// has it is not told that it need not ask: it finds out by asking.
+func (p *Pool) retire() Books {
 	b := p.Books()
 	p.books = Books{}
+	p.dry.Store(unbarred)
 	return b
 }

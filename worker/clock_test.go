@@ -11,7 +11,7 @@ import (
 
 // bootable gives a clock whose boot-time clock is ahead by what is stored.
 func bootable(ahead *time.Duration) *clock {
-	c := newClock(true)
+	c := newClock(nil)
 	c.boot = func() (time.Duration, bool) { return time.Since(c.base) + *ahead, true }
 	return c
 }
@@ -40,7 +40,7 @@ func TestASuspendSetsTheClockForwardAndIsNoticed(t *testing.T) {
 // spends would be dated early.
 func TestAPauseWithinALookDoesNotSetTheClockForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClock(true)
+		c := newClock(nil)
 		c.boot = func() (time.Duration, bool) {
 			boot := time.Since(c.base)
 			time.Sleep(5 * time.Second)
@@ -52,16 +52,88 @@ func TestAPauseWithinALookDoesNotSetTheClockForward(t *testing.T) {
 	})
 }
 
+// A clock whose making was interrupted between the readings of its two clocks is
+// neither ahead, or spends would be dated early, nor blind to later suspends, or
+// it would spend after its deadline.
+func TestAPauseWhileTheClockIsMadeChangesNothing(t *testing.T) {
+	for _, pauses := range [][2]time.Duration{{5 * time.Second, 0}, {0, 5 * time.Second}, {3 * time.Second, 4 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, slept, first := time.Now(), time.Hour, true // awake for an hour before
+			c := newClock(func() (time.Duration, bool) {
+				if first {
+					time.Sleep(pauses[0])
+				}
+				at := time.Since(begun) + slept
+				if first {
+					time.Sleep(pauses[1])
+				}
+				first = false
+				return at, true
+			})
+			elapsed := func() time.Duration { time.Sleep(lookEvery + 1); return c.now() }
+			require.Equal(t, elapsed(), time.Since(begun), "pauses of %s", pauses)
+			require.Zero(t, c.suspends.Load())
+			slept += 2 * time.Second
+			require.Equal(t, elapsed(), time.Since(begun)+2*time.Second, "pauses of %s", pauses)
+			require.EqualValues(t, 1, c.suspends.Load())
+		})
+	}
+}
+
+// A look that was interrupted sees a suspend in full all the same, and gives no
+// reading from before the interruption.
+func TestAPauseWithinALookHidesNoSuspend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ahead, pause time.Duration
+		c := newClock(nil)
+		c.boot = func() (time.Duration, bool) {
+			at := time.Since(c.base) + ahead
+			time.Sleep(pause)
+			pause = 0
+			return at, true
+		}
+		ahead, pause = 30*time.Second, 10*time.Second
+		time.Sleep(time.Second)
+		require.Equal(t, 41*time.Second, c.now())
+	})
+}
+
+// Where every reading is interrupted, the clock errs to the side of not setting
+// itself forward: here by as much as it can be misled.
+func TestAClockThatIsInterruptedAtEachReadingIsNotAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, n := time.Now(), 0
+		c := newClock(func() (time.Duration, bool) {
+			made := n >= readings
+			n++
+			if made {
+				time.Sleep(2 * time.Millisecond)
+				return time.Since(begun), true
+			}
+			at := time.Since(begun)
+			time.Sleep(2 * time.Millisecond)
+			return at, true
+		})
+		require.Equal(t, readings, n)
+		for range 100 {
+			time.Sleep(2 * lookEvery)
+			require.Equal(t, c.now(), time.Since(begun))
+		}
+		require.Greater(t, n, readings)
+		require.Zero(t, c.ahead.Load())
+	})
+}
+
 func TestUnixTimeOfASpendFollowsTheElapsedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClock(true)
+		c := newClock(nil)
 		time.Sleep(90 * time.Second)
 		require.Equal(t, time.Now().UnixNano(), c.unix(c.now()))
 	})
 }
 
 func TestTheRealClocksAgreeWhileAwake(t *testing.T) {
-	c := newClock(false)
+	c := newClock(bootTime)
 	before := time.Since(c.base)
 	now := c.now()
 	require.GreaterOrEqual(t, now, before)

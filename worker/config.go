@@ -2,8 +2,74 @@ package worker
 
 import (
 	"fmt"
+	"log/slog"
+	"os"
 	"time"
 )
+
+// Config is how a worker behaves. DefaultConfig is complete.
+type Config struct {
+	// Name is the holder's name, by which people know it. The default is the
+	// host's name and the process's number.
+	Name string
+	// Pool is how each pool behaves.
+	Pool PoolConfig
+	// Heartbeat is how often the leases held are named, which renews slots.
+	Heartbeat time.Duration
+	// SendTimeout is how long a report waits for its reply.
+	SendTimeout time.Duration
+	// MaxCounts is how many leases one report names at most.
+	MaxCounts int
+	// PauseLimit is how late a timer may ring before the process is taken to
+	// have been stopped for so long that it begins a new incarnation. It
+	// should be the lessor's slot TTL.
+	PauseLimit time.Duration
+	// Park is how long a pool that holds and wants nothing stays in memory.
+	Park time.Duration
+	// MonotonicOnly leaves the boot-time clock alone. It is for a lessor in the
+	// same process, whose clock stands still while the machine is suspended.
+	MonotonicOnly bool
+	// Seed makes the spread of what is asked again repeatable; 0 draws one.
+	Seed uint64
+	// Log gets what an operator acts on.
+	Log *slog.Logger
+}
+
+// DefaultConfig gives the defaults.
+func DefaultConfig() Config {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "worker"
+	}
+	return Config{
+		Name:        fmt.Sprintf("%s-%d", host, os.Getpid()),
+		Pool:        DefaultPoolConfig(),
+		Heartbeat:   time.Second,
+		SendTimeout: time.Second,
+		MaxCounts:   512,
+		PauseLimit:  10 * time.Second,
+		Park:        time.Minute,
+		Log:         slog.New(slog.DiscardHandler),
+	}
+}
+
+// Validate says which relation does not hold, with both values. It changes
+// nothing.
+func (c Config) Validate() error {
+	switch {
+	case c.Name == "":
+		return fmt.Errorf("worker: Name is empty; give one that people will know")
+	case c.Heartbeat <= 0 || c.SendTimeout <= 0 || c.Park <= 0:
+		return fmt.Errorf("worker: Heartbeat is %s, SendTimeout %s and Park %s; all have to be above 0", c.Heartbeat, c.SendTimeout, c.Park)
+	case c.PauseLimit <= 2*c.Heartbeat:
+		return fmt.Errorf("worker: PauseLimit is %s; it has to be above two heartbeats of %s", c.PauseLimit, c.Heartbeat)
+	case c.MaxCounts < 1:
+		return fmt.Errorf("worker: MaxCounts is %d; the least is 1", c.MaxCounts)
+	case c.Log == nil:
+		return fmt.Errorf("worker: Log is nil; use slog.DiscardHandler for none")
+	}
+	return c.Pool.Validate()
+}
 
 // PoolConfig is how a pool behaves. DefaultPoolConfig is complete.
 type PoolConfig struct {
@@ -88,68 +154,4 @@ func (c PoolConfig) Validate() error {
 		return fmt.Errorf("worker: MaxBatch is %d, MaxInFlight %d and MaxPoints %d; at least 1, 1 and 2 are needed", c.MaxBatch, c.MaxInFlight, c.MaxPoints)
 	}
 	return nil
-}
-
-// Config is how a worker behaves. DefaultConfig is complete.
-type Config struct {
-	// Name is the holder's name, by which people know it. The default is the
-	// host's name and the process's number.
-	Name string
-	// Pool is how each pool behaves.
-	Pool PoolConfig
-	// Heartbeat is how often the leases held are named, which renews slots.
-	Heartbeat time.Duration
-	// SendTimeout is how long a report waits for its reply.
-	SendTimeout time.Duration
-	// MaxCounts is how many leases one report names at most.
-	MaxCounts int
-	// PauseLimit is how late a timer may ring before the process is taken to
-	// have been stopped for so long that it begins a new incarnation. It
-	// should be the lessor's slot TTL.
-	PauseLimit time.Duration
-	// Park is how long a pool that holds and wants nothing stays in memory.
-	Park time.Duration
-	// MonotonicOnly leaves the boot-time clock alone. It is for a lessor in the
-	// same process, whose clock stands still while the machine is suspended.
-	MonotonicOnly bool
-	// Seed makes the spread of what is asked again repeatable; 0 draws one.
-	Seed uint64
-	// Log gets what an operator acts on.
-	Log *slog.Logger
-}
-
-// DefaultConfig gives the defaults.
-func DefaultConfig() Config {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "worker"
-	}
-	return Config{
-		Name:        fmt.Sprintf("%s-%d", host, os.Getpid()),
-		Pool:        DefaultPoolConfig(),
-		Heartbeat:   time.Second,
-		SendTimeout: time.Second,
-		MaxCounts:   512,
-		PauseLimit:  10 * time.Second,
-		Park:        time.Minute,
-		Log:         slog.New(slog.DiscardHandler),
-	}
-}
-
-// Validate says which relation does not hold, with both values. It changes
-// nothing.
-func (c Config) Validate() error {
-	switch {
-	case c.Name == "":
-		return fmt.Errorf("worker: Name is empty; give one that people will know")
-	case c.Heartbeat <= 0 || c.SendTimeout <= 0 || c.Park <= 0:
-		return fmt.Errorf("worker: Heartbeat is %s, SendTimeout %s and Park %s; all have to be above 0", c.Heartbeat, c.SendTimeout, c.Park)
-	case c.PauseLimit <= 2*c.Heartbeat:
-		return fmt.Errorf("worker: PauseLimit is %s; it has to be above two heartbeats of %s", c.PauseLimit, c.Heartbeat)
-	case c.MaxCounts < 1:
-		return fmt.Errorf("worker: MaxCounts is %d; the least is 1", c.MaxCounts)
-	case c.Log == nil:
-		return fmt.Errorf("worker: Log is nil; use slog.DiscardHandler for none")
-	}
-	return c.Pool.Validate()
 }

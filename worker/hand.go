@@ -7,8 +7,8 @@ import (
 	"ration/lease"
 )
 
-// Taking, giving back and resolving: how tokens and slots move between the
-// stock, the calls and the reports.
+// Serving, giving back and resolving: how tokens and slots move between the calls,
+// the stock and the reports.
 
 func (p *Pool) enter(c *Call) {
 	c.state = Waiting

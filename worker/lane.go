@@ -2,11 +2,11 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ration/lease"
@@ -19,18 +19,19 @@ type lane struct {
 	key    lease.Key
 	tenant *tenant
 	alarm  *alarm
-	active atomic.Bool // among the tenant's lanes
 
-	mu   sync.Mutex
-	pool *Pool // under mu, but for its live and dry
-	life *life // the incarnation that the pool's leases belong to
-	used time.Duration
+	mu     sync.Mutex
+	pool   *Pool // under mu, but for its live and dry
+	life   *life // the incarnation that the pool's leases belong to
+	used   time.Duration
+	parked bool // for good
 }
 
 var keySeed = maphash.MakeSeed()
 
-func newLane(w *Worker, key lease.Key) *lane {
-	l := &lane{worker: w, key: key, tenant: w.tenant(key.Tenant()), life: w.life.Load()}
+func newLane(t *tenant, key lease.Key) *lane {
+	w := t.worker
+	l := &lane{worker: w, key: key, tenant: t, life: w.life.Load(), used: w.clock.now()}
 	rnd := rand.New(rand.NewPCG(w.cfg.Seed, maphash.String(keySeed, string(key))))
 	l.pool = NewPool([]lease.Key{key}, w.cfg.Pool, func() lease.ID { return l.life.id() }, rnd)
 	l.alarm = newAlarm(w.scope, w.clock, w.late, func() { l.do(l.pool.Tick) })
@@ -63,9 +64,6 @@ func (l *lane) do(f func(now time.Duration)) {
 	}
 	for _, r := range requests {
 		l.worker.scope.spawn(func() { l.send(r) })
-	}
-	if !l.active.Load() {
-		l.tenant.add(l)
 	}
 	l.alarm.set(next)
 	if holds {
@@ -110,40 +108,16 @@ func (l *lane) spend(c *Call) {
 	}
 }
 
-// acquire waits until a call is spent, or fails, or ctx ends: then nothing stays
-// taken for it. With once it is finished in the same breath.
+// errParked says that the key has another lane, or will have.
+var errParked = errors.New("worker: parked")
+
+// acquire is Limiter.acquire on this lane, or errParked.
 func (l *lane) acquire(ctx context.Context, cost int64, slot, once bool) (*Handle, error) {
-	if cost < 1 {
-		return nil, fmt.Errorf("worker: a cost of %d; the least is 1", cost)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	h := &Handle{lane: l, parent: ctx}
-	var state State
-	kept := false
-	step := func(now time.Duration) {
-		l.spend(h.call)
-		state = h.call.state
-		if state != Running || ctx.Err() != nil {
-			return
-		}
-		if kept = true; once {
-			l.pool.Finish(now, h.call)
-		}
+	state, kept := l.ask(h, cost, slot, once)
+	if h.call == nil {
+		return nil, errParked
 	}
-	deadline, bounded := ctx.Deadline()
-	l.do(func(now time.Duration) {
-		until := Forever
-		if bounded {
-			until = now + time.Until(deadline)
-		}
-		h.call = l.pool.Ask(now, cost, slot, until)
-		h.call.Owner = h
-		if step(now); state == Waiting {
-			h.ready = make(chan struct{}, 1)
-		}
-	})
 	for state == Waiting {
 		select {
 		case <-h.ready:
@@ -152,7 +126,7 @@ func (l *lane) acquire(ctx context.Context, cost int64, slot, once bool) (*Handl
 		if ctx.Err() != nil {
 			break
 		}
-		l.do(step)
+		l.do(func(now time.Duration) { state, kept = l.advance(now, h, once) })
 	}
 	switch {
 	case kept:
@@ -162,6 +136,40 @@ func (l *lane) acquire(ctx context.Context, cost int64, slot, once bool) (*Handl
 	default:
 		return nil, l.withdraw(h, ctx.Err())
 	}
+}
+
+// ask makes the call of a handle, unless the lane is parked.
+func (l *lane) ask(h *Handle, cost int64, slot, once bool) (state State, kept bool) {
+	deadline, bounded := h.parent.Deadline()
+	l.do(func(now time.Duration) {
+		if l.parked {
+			return
+		}
+		until := Forever
+		if bounded {
+			until = now + time.Until(deadline)
+		}
+		h.call = l.pool.Ask(now, cost, slot, until)
+		h.call.Owner = h
+		if state, kept = l.advance(now, h, once); state == Waiting {
+			h.ready = make(chan struct{}, 1)
+		}
+	})
+	return state, kept
+}
+
+// advance spends a call if it was taken. It is kept if its caller is still there.
+// It is called under the lock.
+func (l *lane) advance(now time.Duration, h *Handle, once bool) (state State, kept bool) {
+	l.spend(h.call)
+	state = h.call.state
+	if state != Running || h.parent.Err() != nil {
+		return state, false
+	}
+	if once {
+		l.pool.Finish(now, h.call)
+	}
+	return state, true
 }
 
 // withdraw cancels a call whose caller has gone.
@@ -193,9 +201,13 @@ func because(err, trouble error) error {
 	return err
 }
 
-// allow takes n tokens at hand when Allow could not by itself.
-func (l *lane) allow(n int64) (ok bool) {
+// allow takes n tokens at hand when Allow could not by itself, unless the lane is
+// parked.
+func (l *lane) allow(n int64) (ok, parked bool) {
 	l.do(func(now time.Duration) {
+		if parked = l.parked; parked {
+			return
+		}
 		c := l.pool.Try(now, n)
 		if c == nil {
 			return
@@ -206,5 +218,5 @@ func (l *lane) allow(n int64) (ok bool) {
 			l.pool.Cancel(now, c)
 		}
 	})
-	return ok
+	return ok, parked
 }

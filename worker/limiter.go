@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"ration/lease"
@@ -9,11 +11,13 @@ import (
 
 // Limiter spends tokens of one key. It is safe for concurrent use.
 type Limiter struct {
-	lane *lane
+	worker *Worker
+	key    lease.Key
+	lane   atomic.Pointer[lane] // the key's, or one that was parked since
 }
 
 // Key is what is limited.
-func (l *Limiter) Key() lease.Key { return l.lane.key }
+func (l *Limiter) Key() lease.Key { return l.key }
 
 // Allow is AllowN of 1.
 func (l *Limiter) Allow() bool { return l.AllowN(1) }
@@ -29,15 +33,15 @@ func (l *Limiter) AllowN(n int64) bool {
 	if n < 1 {
 		return false
 	}
-	p := l.lane.pool
+	p := l.lane.Load().pool
 	h := p.live.Load()
-	if h == nil && p.dry.Load() {
+	if h == nil && n >= p.dry.Load() {
 		return false
 	}
-	if h != nil && h.takeAll(n) && h.spend(l.lane.worker.clock.now(), n) {
+	if h != nil && h.takeAll(n) && h.spend(l.worker.clock.now(), n) {
 		return true
 	}
-	return l.lane.allow(n)
+	return l.allow(n)
 }
 
 // Wait is WaitN of 1.
@@ -50,11 +54,11 @@ func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 // give the slot back: use Acquire there. Callers are served in order.
 func (l *Limiter) WaitN(ctx context.Context, n int64) error {
 	if ctx.Err() == nil && n > 0 {
-		if h := l.lane.pool.live.Load(); h != nil && h.takeAll(n) && h.spend(l.lane.worker.clock.now(), n) {
+		if h := l.lane.Load().pool.live.Load(); h != nil && h.takeAll(n) && h.spend(l.worker.clock.now(), n) {
 			return nil
 		}
 	}
-	_, err := l.lane.acquire(ctx, n, false, true)
+	_, err := l.acquire(ctx, n, false, true)
 	return err
 }
 
@@ -62,8 +66,39 @@ func (l *Limiter) WaitN(ctx context.Context, n int64) error {
 // rule binds, and gives a handle that has to be ended by one of its methods.
 // Errors are as for WaitN.
 func (l *Limiter) Acquire(ctx context.Context, cost int64) (*Handle, error) {
-	return l.lane.acquire(ctx, cost, true, false)
+	return l.acquire(ctx, cost, true, false)
 }
+
+// allow is AllowN where what it saw without the lock was not enough.
+func (l *Limiter) allow(n int64) bool {
+	for {
+		if ok, parked := l.lane.Load().allow(n); !parked {
+			return ok
+		}
+		l.follow()
+	}
+}
+
+// acquire waits until n tokens are spent, or ctx ends: then nothing stays taken
+// for it. With once the call is finished in the same breath.
+func (l *Limiter) acquire(ctx context.Context, n int64, slot, once bool) (*Handle, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("worker: a cost of %d; the least is 1", n)
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		h, err := l.lane.Load().acquire(ctx, n, slot, once)
+		if err != errParked {
+			return h, err
+		}
+		l.follow()
+	}
+}
+
+// follow takes the key's lane of today.
+func (l *Limiter) follow() { l.lane.Store(l.worker.lane(l.key)) }
 
 // unix is an instant of this process's spends as Unix time.
 func (w *Worker) unix(elapsed time.Duration) time.Time {

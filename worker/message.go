@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"time"
 
 	"ration/lease"
 )

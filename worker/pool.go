@@ -3,7 +3,6 @@ package worker
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +22,7 @@ type Pool struct {
 	rand *rand.Rand
 
 	live atomic.Pointer[holding] // what Allow takes from; nil if it has to ask
-	dry  atomic.Bool             // Allow need not ask: a refill is under way
+	dry  atomic.Int64            // Allow of so many or more need not ask, with no live
 
 	leases []*holding // in the order of their grants
 	stock  []*holding // those with tokens at hand, soonest deadline first
@@ -55,7 +54,8 @@ type Pool struct {
 	thirst     int64 // tokens an Allow did not find
 	thirstAt   time.Duration
 	askAt      time.Duration // no request for a caller before
-	refillAt   time.Duration // no refill before
+	refillAt   time.Duration // no refill before that needs
+	refillNeed int64         // so many or more
 	keepTill   time.Duration // until then thirst tokens are not idle
 	lastSpend  time.Duration
 	demand     demand
@@ -71,12 +71,14 @@ type Pool struct {
 // NewPool makes a pool for a set of keys, all of one tenant. ids gives the ids
 // of its requests, each once; rnd spreads what is asked again.
 func NewPool(keys []lease.Key, cfg PoolConfig, ids func() lease.ID, rnd *rand.Rand) *Pool {
-	return &Pool{
+	p := &Pool{
 		keys: keys, cfg: cfg, ids: ids, rand: rnd,
 		byID: map[lease.ID]*holding{},
 		due:  Forever, wake: Forever, soonest: Forever,
 		lastSpend: -Forever / 2, demand: demand{batch: 1},
 	}
+	p.dry.Store(unbarred)
+	return p
 }
 
 // Ask demands cost tokens, and a slot if slot is set and a concurrency rule

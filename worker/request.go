@@ -132,7 +132,7 @@ func (p *Pool) Failed(now, sent time.Duration, id lease.ID, err error) {
 		return
 	}
 	r.flying = false
-	if !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, lease.ErrSuperseded) {
 		p.trouble = err // a copy that waits its time in the line is no trouble
 	}
 	if !passing(err) {
@@ -171,7 +171,7 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 		p.keepTill = now + p.cfg.AllowIdle
 	}
 	if r.call == nil && a.Granted.Tokens < r.want.Tokens {
-		p.refillAt = now + p.cfg.Batch // it has given what it can
+		p.noRefill(1, now+p.cfg.Batch) // it has given what it can
 	}
 	p.putBack(now, h, a.Granted.Tokens)
 	if a.Granted.Slots == 0 || now >= h.slotDeadline {
@@ -240,13 +240,22 @@ func (p *Pool) refused(now time.Duration, r *request, f lease.Refusal) {
 		p.wakeBy(p.askAt)
 	}
 	if r.call == nil {
-		pause := max(p.cfg.BackoffMax, min(f.Wait, p.cfg.AskAgain))
-		if !passing(f.Reason) && f.Reason != lease.ErrNever {
+		p.refillRefused(now, r, f)
+	}
+}
+
+// refillRefused pauses refills: those that need as much, or all if the refusal has
+// nothing to do with how much.
+func (p *Pool) refillRefused(now time.Duration, r *request, f lease.Refusal) {
+	need, pause := r.need.Tokens, max(p.cfg.BackoffMax, min(f.Wait, p.cfg.AskAgain))
+	switch f.Reason {
+	case lease.ErrLimit, lease.ErrTooLate, lease.ErrTimedOut, lease.ErrNever:
+	default:
+		if need = 1; !passing(f.Reason) {
 			pause = p.cfg.AskAgain
 		}
-		p.refillAt = now + pause
-		p.wakeBy(p.refillAt)
 	}
+	p.noRefill(need, now+pause)
 }
 
 func (p *Pool) find(id lease.ID) *request {

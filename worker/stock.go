@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// The stock: tokens at hand, and the ways out of it other than a call.
+
 // take takes the call's cost from the stock, soonest deadline first, or nothing.
 func (p *Pool) take(now time.Duration, c *Call) bool {
 	short := c.cost

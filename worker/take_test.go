@@ -41,7 +41,7 @@ func TestClockIsReadAfterTheTake(t *testing.T) {
 				require.NoError(t, err)
 				defer func() { require.NoError(t, w.Close(context.Background())) }()
 				var stop func() // called where the clock is read
-				w.clock.bootBase = 0
+				w.clock.origin = 0
 				w.clock.boot = func() (time.Duration, bool) {
 					at := time.Since(w.clock.base)
 					if stop != nil {
@@ -52,7 +52,7 @@ func TestClockIsReadAfterTheTake(t *testing.T) {
 				l := w.Limiter("k")
 				require.NoError(t, l.Wait(t.Context()))
 				synctest.Wait()
-				h := l.lane.pool.live.Load()
+				h := l.lane.Load().pool.live.Load()
 				require.NotNil(t, h, "there are tokens at hand")
 
 				before, atReading := h.left.Load(), int64(-1)

@@ -1,8 +1,6 @@
 package worker
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -16,10 +14,11 @@ type tenant struct {
 	name   string
 	alarm  *alarm
 
-	mu      sync.Mutex
-	lanes   map[*lane]struct{} // in use
+	mu      sync.Mutex         // taken before that of a lane
+	lanes   map[*lane]struct{} // all that are not parked
 	wanting map[*lane]struct{} // that have something to report
 	beatAt  time.Duration
+	past    Books // of lanes that were parked
 }
 
 func newTenant(w *Worker, name string) *tenant {
@@ -28,15 +27,23 @@ func newTenant(w *Worker, name string) *tenant {
 	return t
 }
 
-func (t *tenant) add(l *lane) {
+// lane gives the key's lane, made if there is none. From its making until it is
+// parked it is among the lanes of its tenant, so that whoever goes through them
+// all misses none that is in use, be it for the first time.
+func (t *tenant) lane(key lease.Key) *lane {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if l, ok := t.worker.lanes.Load(key); ok {
+		return l.(*lane)
+	}
+	l := newLane(t, key)
 	t.lanes[l] = struct{}{}
-	l.active.Store(true)
+	t.worker.lanes.Store(key, l)
 	if t.beatAt == 0 {
 		t.beatAt = t.worker.clock.now() + t.worker.cfg.Heartbeat
 		t.alarm.set(t.beatAt)
 	}
+	return l
 }
 
 func (t *tenant) all() []*lane {
@@ -129,7 +136,10 @@ func (l *lane) report(f *life, beat bool, sent time.Duration) (part told, due ti
 	return part, l.pool.Due(), l.pool.Holds()
 }
 
-// park forgets a lane that has had nothing and wanted nothing for a while.
+// park forgets a lane that has had nothing and wanted nothing for a while, but not
+// what its books say. It is parked for good: who still has it takes the key's next
+// one, since two lanes of one key would not share its tokens, and recalls reach
+// one only.
 func (t *tenant) park(l *lane, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,35 +148,22 @@ func (t *tenant) park(l *lane, now time.Duration) {
 	if !l.pool.Idle() || now-l.used < t.worker.cfg.Park {
 		return
 	}
+	l.parked = true
 	delete(t.lanes, l)
-	l.active.Store(false)
-	t.worker.forget(l, l.pool.takeBooks())
+	t.worker.lanes.Delete(l.key)
+	t.past.Add(l.pool.retire())
 }
 
-// goodbye tells the final counts of all lanes. It is tried again while ctx
-// allows, and once even if it does not.
-func (t *tenant) goodbye(ctx context.Context) error {
-	clean := context.WithoutCancel(ctx)
-	life := t.worker.life.Load()
-	for try := 0; ; try++ {
-		sent := t.worker.clock.now()
-		var parts []told
-		for _, l := range t.all() {
-			if part, _, _ := l.report(life, true, sent); len(part.counts)+len(part.givenUp) > 0 {
-				parts = append(parts, part)
-			}
-		}
-		var failed error
-		for _, message := range pack(parts, t.worker.cfg.MaxCounts) {
-			r := lease.Report{Holder: life.holder, Sent: sent, Goodbye: true}
-			failed = errors.Join(failed, t.tell(clean, r, message))
-		}
-		if failed == nil || try == 2 || ctx.Err() != nil {
-			return failed
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(t.worker.cfg.Pool.BackoffMax):
-		}
+// books gives the books of all lanes that the tenant has and had.
+func (t *tenant) books() Books {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := t.past
+	for l := range t.lanes {
+		l.mu.Lock()
+		l.pool.Look()
+		sum.Add(l.pool.Books())
+		l.mu.Unlock()
 	}
+	return sum
 }

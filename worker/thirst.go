@@ -22,9 +22,11 @@ func (p *Pool) Allow(now time.Duration, n int64) bool {
 	return true
 }
 
-// Try takes n tokens at hand for a call that will not wait: Spend it, then
-// Finish. It is nil if they are not there, or others wait for them, or a
-// concurrency rule binds; then a refill is started.
+// Try takes n tokens at hand for a call that will not wait: read the clock, Spend
+// it, and Finish it; if it was no spend, Cancel it, or it stands in the line. It
+// is nil if the tokens are not there or others wait for them: then a refill is
+// under way, or planned once a pause is over. It is nil and nothing more if n is
+// below 1, a concurrency rule binds, or the pool is closed.
 func (p *Pool) Try(now time.Duration, n int64) *Call {
 	p.at(now)
 	if p.closed || p.terms.Concurrent || n < 1 {
@@ -48,33 +50,65 @@ func (p *Pool) thirsty(now time.Duration) bool {
 	return p.thirst > 0 && now < p.thirstAt+p.cfg.IdleAfter
 }
 
+// unbarred says that no refill is too large to be asked for.
+const unbarred = math.MaxInt64
+
+// barred is how large a need may not be asked for now, nor any above it: a refill
+// for it is under way, or was in vain a moment ago. That says nothing of a smaller
+// need: tokens that are too few for five may do for one.
+func (p *Pool) barred(now time.Duration) int64 {
+	least := int64(unbarred)
+	if p.refill != nil {
+		least = p.refill.need.Tokens
+	}
+	if now < p.refillAt {
+		least = min(least, p.refillNeed)
+	}
+	return least
+}
+
+// noRefill keeps refills that need so many tokens or more from being asked for
+// until an instant.
+func (p *Pool) noRefill(need int64, until time.Duration) {
+	p.refillAt, p.refillNeed = until, need
+	p.wakeBy(until)
+}
+
 // prefetch refills before the stock runs out, one request at a time, while
 // nobody else waits and what comes will be spent before it is idle; and it
-// refills for an Allow that found nothing.
+// refills for an Allow that found nothing. One that needs less than what is
+// barred takes the place of the refill under way, and needs 1: once that is in
+// vain nothing is smaller, so it is two requests to a pause, in whatever order
+// large and small are asked for.
 func (p *Pool) prefetch(now time.Duration) {
-	if p.refill != nil || now < p.refillAt || len(p.requests) >= p.cfg.MaxInFlight {
-		return
-	}
 	if p.line.count > 0 && !p.terms.Concurrent {
 		return // who waits is asked for
 	}
-	need, patience := int64(0), time.Duration(0)
+	need, want, patience := int64(1), int64(1), time.Duration(0)
+	barred := p.barred(now)
 	switch {
-	case p.thirsty(now) && p.atHand(now) < p.thirst:
-		need, patience = p.thirst, p.cfg.AskAgain
-	case p.tight(now) || p.demand.batch < 2 || now-p.lastSpend >= p.cfg.IdleAfter:
+	case p.thirsty(now) && p.atHand(now) < p.thirst && p.thirst < barred:
+		want, patience = p.thirst, p.cfg.AskAgain
+		if barred == unbarred {
+			need = p.thirst
+		}
+	case barred < unbarred || p.tight(now) || p.demand.batch < 2 || now-p.lastSpend >= p.cfg.IdleAfter:
 		return
 	case p.demand.within(p.cfg.IdleAfter) < 1 || p.atHand(now)+p.coming() > p.demand.batch/2:
 		return
-	default:
-		need = 1
+	}
+	if p.refill == nil && len(p.requests) >= p.cfg.MaxInFlight {
+		return
 	}
 	if p.terms.Concurrent {
 		if idle, busy := p.slots(now); idle+busy == 0 {
 			return
 		}
 	}
-	p.refill = p.ask(now, nil, lease.Amount{Tokens: max(need, p.size(now))}, lease.Amount{Tokens: need})
+	if p.refill != nil {
+		p.giveUp(now, p.refill)
+	}
+	p.refill = p.ask(now, nil, lease.Amount{Tokens: max(want, p.size(now))}, lease.Amount{Tokens: need})
 	p.refill.until = now + patience
 }
 
@@ -106,7 +140,10 @@ func (p *Pool) publish(now time.Duration) {
 		}
 		p.live.Store(live)
 	}
-	dry := live == nil && (p.closed || p.refill != nil || p.line.count > 0 || now < p.refillAt || p.terms.Concurrent)
+	dry := p.barred(now)
+	if p.closed || p.line.count > 0 || p.terms.Concurrent {
+		dry = 1
+	}
 	if p.dry.Load() != dry {
 		p.dry.Store(dry)
 	}

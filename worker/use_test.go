@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -77,6 +78,35 @@ func TestFleetUsesWhatItMay(t *testing.T) {
 				require.LessOrEqual(t, f.most(c.window), c.limit)
 			}
 			require.GreaterOrEqual(t, use, c.least)
+		})
+	}
+}
+
+// Who asked for more than is free, in vain, finds less at once: within the time
+// of a message or two, and without many of them.
+func TestARefusedAllowOfManyKeepsNoneFromAnAllowOfOne(t *testing.T) {
+	for _, policy := range []string{
+		"10/1h",                 // five are refused at once: they would take an hour
+		"10/1s bucket burst=10", // five wait in the lessor's line
+	} {
+		t.Run(policy, func(t *testing.T) {
+			bubble(t, "limits: [{key: k, rules: ["+policy+"]}]", func(t *testing.T, s *scripted) {
+				w := s.start(t, "w")
+				l := w.Limiter("k")
+				require.NoError(t, l.WaitN(t.Context(), 8))
+				require.False(t, l.AllowN(5))
+				synctest.Wait()
+				asked, begun := s.asked.Load(), time.Now()
+				for range 2 {
+					for !l.Allow() {
+						time.Sleep(100 * time.Microsecond)
+						require.Less(t, time.Since(begun), time.Minute, "two are free, and it got none")
+					}
+				}
+				require.LessOrEqual(t, time.Since(begun), 10*time.Millisecond)
+				require.LessOrEqual(t, s.asked.Load()-asked, int64(4))
+				s.end(t, w)
+			})
 		})
 	}
 }

@@ -3,9 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,12 +19,11 @@ type Worker struct {
 	clock  *clock
 	scope  *scope
 	life   atomic.Pointer[life]
-	lanes  sync.Map // lease.Key to *lane
+	lanes  sync.Map // lease.Key to *lane, of all that are not parked
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
 	closed  atomic.Bool
-	past    Books // of lanes that were parked
 }
 
 // life is one incarnation.
@@ -48,9 +45,13 @@ func New(lessor lease.Lessor, cfg Config) (*Worker, error) {
 	if cfg.Seed == 0 {
 		cfg.Seed = rand.Uint64()
 	}
+	boot := bootTime
+	if cfg.MonotonicOnly {
+		boot = nil
+	}
 	w := &Worker{
 		lessor: lessor, cfg: cfg,
-		clock: newClock(cfg.MonotonicOnly), scope: newScope(),
+		clock: newClock(boot), scope: newScope(),
 		tenants: map[string]*tenant{},
 	}
 	w.begin(nil)
@@ -141,15 +142,18 @@ func (w *Worker) listen(ctx context.Context, h lease.Holder) {
 
 // Limiter gives the limiter of a key. The key has to be valid, as
 // lease.ParseKey says. All limiters of a key share its tokens.
-func (w *Worker) Limiter(key lease.Key) *Limiter { return &Limiter{w.lane(key)} }
+func (w *Worker) Limiter(key lease.Key) *Limiter {
+	l := &Limiter{worker: w, key: key}
+	l.lane.Store(w.lane(key))
+	return l
+}
 
+// lane gives the key's lane. It may be parked before it is used.
 func (w *Worker) lane(key lease.Key) *lane {
 	if l, ok := w.lanes.Load(key); ok {
 		return l.(*lane)
 	}
-	l := newLane(w, key)
-	got, _ := w.lanes.LoadOrStore(key, l)
-	return got.(*lane)
+	return w.tenant(key.Tenant()).lane(key)
 }
 
 func (w *Worker) tenant(name string) *tenant {
@@ -181,48 +185,37 @@ func (w *Worker) allLanes() []*lane {
 	return all
 }
 
-// forget drops a lane that is parked, but not what its books say.
-func (w *Worker) forget(l *lane, b Books) {
-	w.lanes.CompareAndDelete(l.key, l)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.past.Add(b)
-}
-
 // Stats gives the books of the worker as they stand.
 func (w *Worker) Stats() Books {
-	w.mu.Lock()
-	sum := w.past
-	w.mu.Unlock()
-	for _, l := range w.allLanes() {
-		l.mu.Lock()
-		l.pool.Look()
-		sum.Add(l.pool.Books())
-		l.mu.Unlock()
+	var sum Books
+	for _, t := range w.allTenants() {
+		sum.Add(t.books())
 	}
 	return sum
 }
 
 // Close ends all: callers who wait fail with ErrClosed, calls that hold slots
-// see their context end, what is unspent goes back, and a goodbye carries the
-// final counts. That is tried for as long as ctx allows, and once in any case;
-// the error says what the lessor did not hear. Close waits for every goroutine
-// of the worker. A second Close does nothing.
+// see their context end, what is unspent goes back, and a goodbye to each lessor
+// carries the final counts. It is said once in any case, which takes SendTimeout
+// at most, and up to twice more while ctx allows; the error says what the lessors
+// did not hear. Close waits for every goroutine of the worker. A second Close
+// does nothing.
 func (w *Worker) Close(ctx context.Context) error {
 	if w.closed.Swap(true) {
 		return nil
 	}
 	defer w.scope.end()
-	var failed error
-	for _, t := range w.allTenants() {
+	tenants := w.allTenants()
+	for _, t := range tenants {
 		t.alarm.stop()
 		for _, l := range t.all() {
 			l.alarm.stop()
 			l.do(func(time.Duration) {})
 		}
-		if err := t.goodbye(ctx); err != nil && failed == nil {
-			failed = fmt.Errorf("worker: saying goodbye: %w; what was held is left to expire", err)
-		}
 	}
-	return failed
+	err := atOnce(tenants, func(t *tenant) error { return t.goodbye(ctx) })
+	if err != nil {
+		return fmt.Errorf("worker: saying goodbye: %w; what was held is left to expire", err)
+	}
+	return nil
 }

@@ -44,19 +44,21 @@ func (p *Pool) plan(now time.Duration) {
 // rebind finds another caller for each request whose own has left the line,
 // since its place in the lessor's line is worth keeping; it has to need just
 // what the request does, or a small caller would wait for a large grant. A
-// request that finds none is given up, or kept as a refill while there is demand
-// and nobody else waits.
+// request that finds none is given up; only one whose caller was served by
+// something else is kept for a moment as a refill, while there is demand and
+// nobody else waits.
 func (p *Pool) rebind(now time.Duration) {
 	for _, r := range slices.Clone(p.requests) {
 		if r == p.refill || r.call != nil && r.call.state == Waiting && r.call.request == r {
 			continue
 		}
+		served := r.call != nil && (r.call.state == Taken || r.call.state == Running)
 		r.unbind()
 		if c := p.unasked(r); c != nil {
 			r.bind(c)
 			continue
 		}
-		keep := p.refill == nil && p.line.count == 0 && !r.forSlot() && !p.tight(now) && r.need.Tokens <= p.demand.batch &&
+		keep := served && p.refill == nil && p.line.count == 0 && !r.forSlot() && !p.tight(now) && r.need.Tokens <= p.demand.batch &&
 			now-p.lastSpend < p.cfg.IdleAfter && p.atHand(now)+r.want.Tokens <= 2*p.demand.batch
 		if !keep {
 			p.giveUp(now, r)
@@ -86,7 +88,11 @@ func (p *Pool) unasked(r *request) *Call {
 // a concurrency rule the first callers use the idle slots and lack tokens only;
 // the others lack a slot, and get their tokens with it.
 func (p *Pool) cover(now time.Duration) {
-	if p.line.count == 0 || now < p.askAt || len(p.requests) >= p.cfg.MaxInFlight {
+	if p.line.count == 0 || len(p.requests) >= p.cfg.MaxInFlight {
+		return
+	}
+	if now < p.askAt {
+		p.wakeBy(p.askAt)
 		return
 	}
 	v := p.survey(now)

@@ -3,7 +3,6 @@ package ration
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"ration/bus"
@@ -30,16 +29,16 @@ func Connect(url string, opts ...Option) (*Client, error) {
 		s.connect.Name = s.worker.Name
 	}
 	if err := s.client.Validate(); err != nil {
-		return nil, fmt.Errorf("ration: %w", err)
+		return nil, named(err)
 	}
 	nc, err := bus.Connect(url, s.connect)
 	if err != nil {
-		return nil, fmt.Errorf("ration: %w", err)
+		return nil, named(err)
 	}
 	w, err := worker.New(bus.NewClient(nc, s.client), s.worker)
 	if err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("ration: %w", err)
+		return nil, named(err)
 	}
 	return &Client{worker: w, after: func() error { nc.Close(); return nil }}, nil
 }
@@ -50,7 +49,7 @@ func Connect(url string, opts ...Option) (*Client, error) {
 func (c *Client) Limiter(key string) (*Limiter, error) {
 	k, err := lease.ParseKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("ration: %w", err)
+		return nil, named(err)
 	}
 	return &Limiter{c.worker.Limiter(k)}, nil
 }
@@ -61,10 +60,10 @@ func (c *Client) Limiter(key string) (*Limiter, error) {
 func (c *Client) Contact(ctx context.Context, key string) error {
 	k, err := lease.ParseKey(key)
 	if err != nil {
-		return fmt.Errorf("ration: %w", err)
+		return named(err)
 	}
 	if err := c.worker.Contact(ctx, k); err != nil {
-		return fmt.Errorf("ration: %w", err)
+		return named(err)
 	}
 	return nil
 }
@@ -90,7 +89,7 @@ func (c *Client) Close(ctx context.Context) error {
 		err = errors.Join(err, c.after())
 	}
 	if err != nil {
-		return fmt.Errorf("ration: %w", err)
+		return named(err)
 	}
 	return nil
 }

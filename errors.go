@@ -1,6 +1,7 @@
 package ration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -72,6 +73,8 @@ func outward(err error) error {
 		return ErrNeedsHandle
 	case errors.Is(err, worker.ErrClosed):
 		return ErrClosed
+	case err == context.Canceled, err == context.DeadlineExceeded:
+		return err
 	case errors.As(err, &refused):
 		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
 		if r.Never {
@@ -79,5 +82,28 @@ func outward(err error) error {
 		}
 		return r
 	}
-	return err
+	return named(err)
 }
+
+// within is the packages whose names errors from there begin with.
+var within = []string{"ration: ", "worker: ", "coordinator: ", "bus: ", "lease: ", "algo: "}
+
+// named puts this package's name before an error, in place of the names of those
+// that it has come through.
+func named(err error) error {
+	text := err.Error()
+	for i := 0; i < len(within); i++ {
+		if rest, ok := strings.CutPrefix(text, within[i]); ok {
+			text, i = rest, -1
+		}
+	}
+	return &namedError{"ration: " + text, err}
+}
+
+type namedError struct {
+	text string
+	err  error
+}
+
+func (e *namedError) Error() string { return e.text }
+func (e *namedError) Unwrap() error { return e.err }

@@ -17,15 +17,15 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close(ctx) // what is unspent goes back at once
-	search, err := client.Limiter("acme/search")
+	mail, err := client.Limiter("acme/mail")
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	if search.Allow() { // a token is at hand: nanoseconds, no network
+	if mail.Allow() { // a token is at hand: nanoseconds, no network
 		fmt.Println("now")
 	}
-	if err := search.Wait(ctx); err != nil { // or wait for one
+	if err := mail.Wait(ctx); err != nil { // or wait for one
 		log.Fatal(err)
 	}
 	fmt.Println("in its turn")

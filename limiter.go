@@ -77,4 +77,4 @@ func (h *Handle) Abandon() { h.inner.Abandon() }
 // Settle finishes a call that used no more than its cost; the rest goes back as
 // by Cancel. A used below 0 or above the cost is an error that names both, and
 // the whole cost is spent.
-func (h *Handle) Settle(used int64) error { return h.inner.Settle(used) }
+func (h *Handle) Settle(used int64) error { return outward(h.inner.Settle(used)) }

@@ -3,7 +3,6 @@ package ration
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"ration/coordinator"
@@ -21,18 +20,18 @@ func Local(policy string, opts ...Option) (*Client, error) {
 	s.worker.MonotonicOnly = true
 	p, err := lease.ParsePolicy("policy", []byte(policy))
 	if err != nil {
-		return nil, fmt.Errorf("ration: %w", err)
+		return nil, named(err)
 	}
 	config := coordinator.DefaultConfig(p)
 	config.Log = s.worker.Log
 	c, err := coordinator.New(config)
 	if err != nil {
-		return nil, fmt.Errorf("ration: %w", err)
+		return nil, named(err)
 	}
 	stop, leader := lead(c)
 	w, err := worker.New(leader, s.worker)
 	if err != nil {
-		return nil, fmt.Errorf("ration: %w", errors.Join(err, stop()))
+		return nil, named(errors.Join(err, stop()))
 	}
 	return &Client{worker: w, after: stop}, nil
 }

@@ -79,8 +79,8 @@ func free(host string, port int) error {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("bus: %s is in use; join the NATS server there with --nats nats://%s, stop what listens there, or choose another with --listen: %w",
-			addr, addr, err)
+		return fmt.Errorf("bus: %s is in use; stop what listens there, which may be a coordinator already, or choose another address with --listen: %w",
+			addr, err)
 	case err != nil:
 		return fmt.Errorf("bus: listening on %s: %w", addr, err)
 	}

@@ -33,8 +33,8 @@ func TestPortInUseIsToldWithItsRemedy(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Embed(u.Host)
 	require.ErrorContains(t, err, u.Host+" is in use")
-	require.ErrorContains(t, err, "--nats nats://"+u.Host)
 	require.ErrorContains(t, err, "--listen")
+	require.NotContains(t, err.Error(), "--nats", "what leads there would be joined by a second leader")
 }
 
 func TestAddressIsCheckedBeforeItIsUsed(t *testing.T) {

@@ -82,7 +82,7 @@ func (w *watch) disconnected(nc *nats.Conn, err error) {
 	if err == nil || nc.IsClosed() {
 		return // closed on purpose; requests under way learn of it from nats.go
 	}
-	w.log.Warn("the connection to NATS is lost; trying again", "url", nc.ConnectedUrlRedacted(), "error", err)
+	w.log.Warn("the connection to NATS is lost; trying again, and calls wait", "url", redacted(strings.Join(nc.Opts.Servers, ",")), "error", err)
 	lost := fmt.Errorf("%w: the connection to NATS was lost: %w", lease.ErrNoCoordinator, err)
 	w.each(lost, func(who *wait) bool { return who.asks })
 }

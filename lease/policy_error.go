@@ -49,7 +49,7 @@ func (c *complaints) err() error {
 	})
 	var all []error
 	for i, e := range c.list {
-		if i == maxPolicyErrors {
+		if i == maxPolicyErrors && len(c.list) > maxPolicyErrors+1 { // one more takes no more room than to say so
 			e = &PolicyError{c.file, e.Line, e.Column,
 				fmt.Sprintf("%d more errors from here on", len(c.list)-i), "correct those above first"}
 			all = append(all, e)

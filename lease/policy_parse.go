@@ -3,6 +3,7 @@ package lease
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -14,6 +15,8 @@ import (
 const (
 	// maxGuard is the largest guard accepted.
 	maxGuard = 24 * time.Hour
+	// maxTwoRules is the longest text, in bytes, that is searched for two rules.
+	maxTwoRules = 200
 
 	rulesRemedy = "write at least one, such as rules: [10/1s], or rules: [unlimited] to limit nothing"
 )
@@ -173,9 +176,31 @@ func (r *reader) rules(f field) (rules []algo.Rule, places []place) {
 }
 
 func (r *reader) badRule(t scalar, err error) {
+	if first, second, at := twoRules(t.value); at > 0 {
+		r.add(t.place(at), "two rules stand there without a comma", fmt.Sprintf("write %s, %s", first, second))
+		return
+	}
 	e := &algo.RuleError{Problem: err.Error(), Remedy: "correct the rule"}
 	errors.As(err, &e)
 	r.add(t.place(max(0, e.Column-1)), e.Problem, e.Remedy)
+}
+
+// twoRules finds a place in text, counted in characters, before which one rule
+// stands and after which another; 0 is none.
+func twoRules(text string) (first, second string, at int) {
+	for i, c := range text {
+		if c != ' ' || len(text) > maxTwoRules {
+			continue
+		}
+		first, second := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i:])
+		if _, err := algo.ParseRule(first); err != nil {
+			continue
+		}
+		if _, err := algo.ParseRule(second); err == nil {
+			return first, second, utf8.RuneCountInString(text[:len(text)-len(strings.TrimLeft(text[i:], " "))])
+		}
+	}
+	return "", "", 0
 }
 
 func (r *reader) conflict(at place, before, rule algo.Rule) {

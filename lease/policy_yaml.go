@@ -104,6 +104,9 @@ func (s *source) syntax(err error) {
 			at = tokenPlace(t)
 		}
 	}
+	if p, r := s.displaced(at, problem); p != "" {
+		problem, remedy = p, r
+	}
 	for _, k := range [...]struct{ found, problem, remedy string }{
 		{"could not find end character of", "a quote is opened and not closed", "close it, or finish the file if it is cut short"},
 		{"sequence end token ']' not found", "a list is opened and not closed", "close it with ], or finish the file if it is cut short"},
@@ -116,4 +119,19 @@ func (s *source) syntax(err error) {
 		}
 	}
 	s.add(at, problem, remedy)
+}
+
+// displaced gives the words for what the parser says of a value that stands where
+// none can: a line is shifted, or a text has a colon in it.
+func (s *source) displaced(at place, found string) (problem, remedy string) {
+	const align = `align it: "- key:" under the one before, rules and guard under key`
+	switch line := s.line(at.line); {
+	case found == "value is not allowed in this context":
+		return "the indentation is off", align
+	case found != "mapping value is not allowed in this context":
+		return "", ""
+	case strings.Contains(string(line[min(at.column-1, len(line)):]), ":"):
+		return "the text has a colon in it", "put it in quotes, or write one field on each line"
+	}
+	return "the indentation is off below this text", align
 }

@@ -68,9 +68,10 @@ func marks(r algo.Rule, guard time.Duration) int64 {
 	return 0
 }
 
+// bytesText rounds to the nearest kB where that is near enough.
 func bytesText(n int64) string {
 	if n < 10_000 {
 		return fmt.Sprintf("%d B", n)
 	}
-	return fmt.Sprintf("%d kB", (n+999)/1000)
+	return fmt.Sprintf("%d kB", (n+500)/1000)
 }

@@ -1,7 +1,7 @@
 // Command coordinator owns the true state of every window of a fleet's rate
 // limits, and leases tokens of them to workers over NATS.
 //
-//	coordinator [serve]      lead; it brings a NATS server with it unless --nats names one
+//	coordinator [serve]      lead; it brings a NATS server with it unless --nats or NATS_URL names one
 //	coordinator check FILE   say what a policy means, and what it costs
 //	coordinator status [KEY] show windows, holders and the line
 //	coordinator healthcheck  exit 0 if a coordinator on this machine is ready
@@ -13,6 +13,9 @@
 // policy if there is no such file, listens for NATS clients on 127.0.0.1:4222
 // and for HTTP on 127.0.0.1:8422 or the next free port. Its state is in memory:
 // a restart forgets what was spent.
+//
+// Start one for each cell. One that joins a NATS system asks first whether
+// somebody leads its cell there, and if so does not start.
 //
 // HTTP has /healthz (the process lives and takes turns), /readyz (it is
 // connected to NATS, leads, and answers; the body says what is missing) and
@@ -30,8 +33,10 @@
 //
 // # Exit codes
 //
-//	0  done
-//	1  failed: a bad policy, a port in use, not ready
-//	2  misused: a flag or argument makes no sense
-//	5  no coordinator, or no NATS server, answered within --connect-wait
+//	0    done
+//	1    failed: a bad file, a port in use, another leader, not ready
+//	2    misused: a flag or argument makes no sense
+//	5    no coordinator, or no NATS server, answered within --connect-wait
+//	130  ended by a second SIGINT
+//	143  ended by a second SIGTERM
 package main

@@ -23,6 +23,9 @@ type document struct {
 	Waiting    int         `json:"waiting"`
 	Held       amount      `json:"held"`
 	Keys       []keyState  `json:"keys"`
+	// Unknown says that no limit names the key that was asked for, so that it
+	// is refused.
+	Unknown bool `json:"unknown,omitempty"`
 	// More says how many further keys there are.
 	More int `json:"more"`
 }

@@ -31,6 +31,9 @@ func (d drawing) draw(doc *document, key string) []byte {
 	if len(doc.Keys) == 0 {
 		if key != "" {
 			fmt.Fprintf(&b, "%s\n", d.fit("nothing is held, spent or waited for on "+cli.Printable(key, d.width)))
+			if doc.Unknown {
+				fmt.Fprintln(&b, "no limit names that key: it is refused")
+			}
 		} else {
 			fmt.Fprintln(&b, "nothing is held, spent or waited for")
 		}

@@ -46,18 +46,34 @@ func (c *healthcheckCommand) run(ctx context.Context, _ *cli.Invocation, s cli.S
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: it is this machine
 	resp, err := client.Do(req)
 	if err != nil {
-		var operation *net.OpError
-		if errors.As(err, &operation) {
-			err = operation.Err
-		}
-		return fmt.Errorf("nothing answers at http://%s/readyz (%w); start a coordinator, or name its address with --http", addr, err)
+		return unhealthy(addr, err)
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
 	reason := strings.TrimSpace(string(body))
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %s", reason)
+	switch {
+	case resp.StatusCode == http.StatusServiceUnavailable:
+		return fmt.Errorf("not ready: %s", cli.Printable(reason, 200))
+	case resp.StatusCode != http.StatusOK || reason != ready:
+		return stranger(addr)
 	}
 	_, err = fmt.Fprintln(s.Out, reason)
 	return err
+}
+
+// unhealthy says what the failure of a question to addr means.
+func unhealthy(addr string, err error) error {
+	var operation *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("what listens at http://%s does not answer in time; see what it is doing, or restart it", addr)
+	case errors.As(err, &operation) && operation.Op == "dial":
+		return fmt.Errorf("nothing answers at http://%s/readyz (%w); start a coordinator, or name its address with --http", addr, operation.Err)
+	}
+	return stranger(addr)
+}
+
+// stranger is the error of an answer that no coordinator gives.
+func stranger(addr string) error {
+	return fmt.Errorf("what answers at %s is no coordinator's HTTP; its start line says where that is, name it with --http", addr)
 }

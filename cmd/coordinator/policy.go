@@ -24,12 +24,15 @@ const (
 func choosePolicy(file string) (p *lease.Policy, origin string, err error) {
 	if file == "" {
 		p, err := readPolicy(defaultPolicy)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, errMissing) {
 			return lease.Demo(), "the built-in demo policy, since there is no ./" + defaultPolicy, nil
 		}
 		return p, defaultPolicy, err
 	}
 	p, err = readPolicy(file)
+	if errors.Is(err, errMissing) {
+		err = fmt.Errorf("%w, or leave --policy out for ./%s or the demo policy", err, defaultPolicy)
+	}
 	return p, file, err
 }
 
@@ -38,7 +41,7 @@ func readPolicy(file string) (*lease.Policy, error) {
 	text, err := readBounded(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, missing(file)
+		return nil, fmt.Errorf("policy %s: %w", file, errMissing)
 	case errors.Is(err, syscall.EISDIR):
 		return nil, fmt.Errorf("policy %s: it is a folder; name the file in it", file)
 	case errors.Is(err, fs.ErrPermission):
@@ -62,11 +65,5 @@ func readBounded(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxPolicy))
 }
 
-// missing is the error of a policy file that does not exist.
-type missing string
-
-func (m missing) Error() string {
-	return fmt.Sprintf("policy %s: there is no such file; check the path, or leave --policy out for ./%s or the demo policy", string(m), defaultPolicy)
-}
-
-func (missing) Unwrap() error { return fs.ErrNotExist }
+// errMissing says that a policy file does not exist.
+var errMissing = errors.New("there is no such file; write it, or check the path")

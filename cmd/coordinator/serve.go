@@ -29,7 +29,7 @@ type serveCommand struct {
 
 // Help is the part of the help below the flags' summary.
 func (*serveCommand) Help() string {
-	return `Leads under a policy and grants leases. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
+	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With NATS_URL set it joins that NATS system, as with --nats, unless --listen is given. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
 
 Example:
 
@@ -55,12 +55,12 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	defer restore()
 	cli.DieOn(hard)
 
-	link, err := c.connect(config)
+	link, err := c.connect(soft, config)
 	if err != nil {
 		return err
 	}
 	defer link.close()
-	site := &site{name: c.Name, cell: c.Cell, connected: link.connected}
+	site := &site{name: c.Name, cell: c.Cell, policy: policy, connected: link.connected}
 	stopNoting := context.AfterFunc(soft, func() { site.stopping.Store(true) })
 	defer stopNoting()
 	web, err := listenHTTP(c.HTTP, site)
@@ -86,8 +86,8 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 			Log:     voice.Log,
 			Ready: func() {
 				site.serving.Store(true)
-				voice.Say("%s leads cell %s under %s (%s); NATS at %s, HTTP at http://%s; state is in memory, so a restart forgets what was spent",
-					c.Name, c.Cell, origin, plural(len(policy.Limits), "limit"), link.where, web.addr)
+				voice.Say("%s leads cell %s under %s (%s); %s, HTTP at http://%s; state is in memory, so a restart forgets what was spent",
+					c.Name, c.Cell, origin, plural(len(policy.Limits), "limit"), link.place(in), web.addr)
 			},
 		})
 	})
@@ -107,7 +107,9 @@ func newCoordinator(p *lease.Policy, s *site, voice *cli.Voice) (*coordinator.Co
 // settle fills in what is not given.
 func (c *serveCommand) settle(in *cli.Invocation) error {
 	if c.Nats != "" && c.Listen != "" {
-		switch natsAround, listenAround := in.FromEnvironment("nats"), in.FromEnvironment("listen"); {
+		_, natsAround := in.Variable("nats")
+		_, listenAround := in.Variable("listen")
+		switch {
 		case natsAround && !listenAround: // a flag is stronger than a variable
 			c.Nats = ""
 		case listenAround && !natsAround:
@@ -152,19 +154,38 @@ func address(flag, value, example string) error {
 // link is the way to NATS: to a server elsewhere, or to one in this process.
 type link struct {
 	where     string
+	joined    bool // the server is elsewhere
 	connected func() bool
 	serve     func(context.Context, bus.ServeConfig) error
 	close     func()
 }
 
-func (c *serveCommand) connect(config bus.ConnectConfig) (*link, error) {
+// place says where NATS is, and what made this process join it if it did.
+func (l *link) place(in *cli.Invocation) string {
+	if !l.joined {
+		return "NATS at " + l.where
+	}
+	chosen, ok := in.Variable("nats")
+	if !ok {
+		chosen = "--nats"
+	}
+	return fmt.Sprintf("joined NATS at %s, as %s says", l.where, chosen)
+}
+
+func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*link, error) {
 	if c.Nats != "" {
 		nc, err := bus.Connect(c.Nats, config)
 		if err != nil {
 			return nil, unreachable(err)
 		}
+		where := nc.ConnectedUrlRedacted()
+		if err := alone(ctx, bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell}), nc.IsConnected, c.Cell, where, config.Wait); err != nil {
+			nc.Close()
+			return nil, err
+		}
 		return &link{
-			where:     nc.ConnectedUrlRedacted(),
+			where:     where,
+			joined:    true,
 			connected: nc.IsConnected,
 			serve: func(ctx context.Context, serve bus.ServeConfig) error {
 				return bus.Serve(ctx, nc, serve)

@@ -18,8 +18,9 @@ const lookWait = time.Second
 // site is what this process knows of itself: where it is connected, and whether
 // it leads. It is safe for concurrent use.
 type site struct {
-	name string
-	cell string
+	name   string
+	cell   string
+	policy *lease.Policy
 	// connected says that NATS is there now.
 	connected func() bool
 	turns     atomic.Uint64
@@ -101,6 +102,7 @@ func (s *site) document(ctx context.Context, key lease.Key) (any, error) {
 	d.Leader = s.name
 	d.Version = cli.Version()
 	d.State = "memory"
+	d.Unknown = key != "" && s.policy.Unknown == lease.RefuseUnknown && len(s.policy.Match(key)) == 0
 	d.Partitions = []partition{{N: 0, Leader: s.name, Epoch: l.Epoch().Number}}
 	return d, nil
 }

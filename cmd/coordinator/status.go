@@ -54,8 +54,7 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 		return fmt.Errorf("%w: the one at %s did not tell its status in time; give it more with --connect-wait",
 			lease.ErrNoCoordinator, nc.ConnectedUrlRedacted())
 	case errors.Is(err, lease.ErrNoCoordinator):
-		return fmt.Errorf("%w: NATS at %s has none in cell %s; start one, or name another cell with --cell",
-			lease.ErrNoCoordinator, nc.ConnectedUrlRedacted(), c.Cell)
+		return cli.Nobody(nc.ConnectedUrlRedacted(), c.Cell)
 	case err != nil:
 		return err
 	}

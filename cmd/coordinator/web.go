@@ -18,6 +18,8 @@ const (
 	defaultHTTPPort = 8422
 	// httpPorts is how many ports are tried where no address is given.
 	httpPorts = 100
+	// ready is what /readyz answers where all is well.
+	ready = "ready"
 )
 
 // web is the HTTP side of a coordinator: health and metrics.
@@ -37,7 +39,7 @@ func listenHTTP(addr string, s *site) (*web, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { answer(w, s.alive(r.Context()), "alive") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.ready(), "ready") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.ready(), ready) })
 	mux.Handle("GET /metrics", metricsHandler(s))
 	return &web{
 		addr:     l.Addr().String(),

@@ -10,7 +10,7 @@
 //
 // Exec is xargs for a fleet: it reads lines from stdin and runs CMD once for
 // each, with {} replaced by the line in every argument, or with the line as the
-// last argument if there is no {}. An empty line is a line. It waits for a token
+// last argument if there is no {}. Blank lines are skipped. It waits for a token
 // before each run, and for a slot if the contract has a concurrency rule, which
 // comes back when the command exits. Workers on other machines that are given
 // other parts of a list share the limit.
@@ -31,8 +31,8 @@
 //
 // The first SIGTERM or SIGINT takes no new lines and waits for what runs; the
 // second kills it. What was read and not run is named, and where the input was
-// left. After SIGTERM the exit code is 0 if all that was started succeeded;
-// after SIGINT it is 130.
+// left. After SIGTERM the exit code is 143 if anything was left, so that
+// `worker exec … && mark-done` loses nothing; after SIGINT it is 130.
 //
 // # Load
 //
@@ -49,9 +49,11 @@
 // # Log
 //
 // With --log both append a line of JSON for each call that was sent, in one
-// write, so that several may share a file: item and exit (exec only), key, cost,
-// sent and done. Sent is the very instant at which the spend is dated, in
-// nanoseconds since 1970, by a clock that does not step while the process runs.
+// write, so that several may share a file. It is written when the call has ended:
+// a worker that is killed leaves no trace of what was under way. A line has item
+// and exit (exec only), key, cost, sent and done. Sent is the very instant at
+// which the spend is dated, in nanoseconds since 1970, by a clock that does not
+// step while the process runs.
 //
 // # Environment
 //
@@ -63,10 +65,12 @@
 // # Exit codes
 //
 //	0    done
-//	1    failed: a command or a call failed
+//	1    failed: a command, a call, a bad file
 //	2    misused: a flag or argument makes no sense
 //	3    refused: the policy never grants this
-//	4    nothing failed but some waits were over
-//	5    no coordinator answered within --connect-wait; later on it waits for one
-//	130  interrupted
+//	4    nothing failed, but the wait for some turn was over
+//	5    no coordinator, or no NATS server, answered within --connect-wait; later
+//	     on calls wait for one
+//	130  ended by SIGINT
+//	143  ended by SIGTERM before all was done, or by a second one
 package main

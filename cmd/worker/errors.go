@@ -1,17 +1,34 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"ration"
+	"ration/algo"
 	"ration/bus"
 	"ration/cmd/internal/cli"
 	"ration/lease"
 )
 
-// late says that err means that the wait was over, or known to be too long.
-func late(err error) bool {
-	return errors.Is(err, errLate) || cli.Code(err) == cli.TimedOut
+// errLate says that a wait was over, or known to be too short.
+var errLate = errors.New("the wait for a turn was over")
+
+// lateness gives an errLate in place of an error that means so, be it told by a
+// clock here or by the coordinator. It names the trouble behind it, if any.
+func lateness(err error) error {
+	var refused *ration.Refused
+	switch {
+	case errors.Is(err, lease.ErrTooLate) && errors.As(err, &refused) && refused.Wait > 0:
+		return fmt.Errorf("%w: rule %q of %q has no turn for %v", errLate, refused.Rule, refused.Key, refused.Wait.Round(time.Millisecond))
+	case errors.Is(err, ration.ErrNoCoordinator):
+		return fmt.Errorf("%w: %w", errLate, ration.ErrNoCoordinator)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, lease.ErrTooLate), errors.Is(err, lease.ErrTimedOut):
+		return errLate
+	}
+	return err
 }
 
 // lasting says that no later call can fare better.
@@ -22,11 +39,29 @@ func lasting(err error) bool {
 
 // refused says what to do about a refusal that no waiting changes.
 func refused(err error) error {
+	var r *ration.Refused
 	switch {
 	case errors.Is(err, lease.ErrUnknownKey):
 		return fmt.Errorf("%w; name another --key, or add a limit for it to the policy", err)
+	case errors.Is(err, lease.ErrNever) && errors.As(err, &r) && empty(r.Rule):
+		return &cli.Exit{Code: cli.Refused, Err: fmt.Errorf("refused: the rule %q of %q refuses always; change it in the policy", r.Rule, r.Key)}
 	case errors.Is(err, lease.ErrNever):
 		return fmt.Errorf("%w; lower --cost, or raise the limit in the policy", err)
 	}
 	return err
+}
+
+// empty says that a rule, as its text, refuses whatever the cost.
+func empty(rule string) bool {
+	r, err := algo.ParseRule(rule)
+	if err != nil {
+		return false // a rule that this version cannot read
+	}
+	switch r.Kind {
+	case algo.Unlimited:
+		return false
+	case algo.Bucket:
+		return r.Burst == 0
+	}
+	return r.Limit == 0
 }

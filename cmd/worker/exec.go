@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -19,7 +20,7 @@ type execCommand struct {
 
 // Help is the part of the help below the flags' summary.
 func (*execCommand) Help() string {
-	return `Reads lines from stdin and runs the command once for each, when the limit allows. {} is replaced by the line in every argument; without {} the line is the last argument. A failed command is counted and the run goes on. Commands die with the worker.
+	return `Reads lines from stdin and runs the command once for each, when the limit allows. {} is replaced by the line in every argument; without {} the line is the last argument. Blank lines are skipped. With -j above 1 output comes in the order in which commands write it, in whole lines. A failed command is counted and the run goes on. Commands die with the worker.
 
 Example:
 
@@ -82,6 +83,7 @@ func (r *execution) do(s cli.Streams) error {
 	case input.err != nil:
 		r.tally.note(func(t *tallied) { t.broken = input.err })
 	case !input.all:
+		r.tally.note(func(t *tallied) { t.rest = true })
 		r.voice.Say("the input after line %d was not read", input.last)
 	}
 	return nil
@@ -97,11 +99,11 @@ func (r *execution) one(taking context.Context, it item) {
 		r.call(h, it)
 	case taking.Err() != nil:
 		r.unsent(it)
-	case late(err):
+	case errors.Is(err, errLate):
 		r.tally.note(func(t *tallied) { t.late++ })
 		r.voice.Complain(fmt.Errorf("line %d, %q, was not run: %w", it.number, it.text, err))
 	case lasting(err):
-		r.tally.note(func(t *tallied) { t.refusal = err })
+		r.refused(err)
 		r.unsent(it)
 		r.stop(err)
 	default:

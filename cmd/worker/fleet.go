@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"ration"
 	"ration/cmd/internal/cli"
@@ -42,8 +41,7 @@ func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client,
 	defer cancel()
 	if err := client.Contact(first, d.Key); err != nil {
 		if errors.Is(err, ration.ErrNoCoordinator) {
-			err = &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("no coordinator answers at %s in cell %s within %v; start one, or name another place with --nats or --cell",
-				cli.Redacted(d.Nats), d.Cell, d.ConnectWait)}
+			err = cli.Nobody(cli.Redacted(d.Nats), d.Cell)
 		}
 		return nil, errors.Join(err, client.Close(ctx))
 	}

@@ -29,8 +29,9 @@ type items struct {
 // is wanted, just to say whether something is left.
 const eofWait = 50 * time.Millisecond
 
-// readItems hands out the lines of in until ctx ends. A line ends with LF or
-// CR LF; the last one may lack it. When ctx ends while in gives nothing, the
+// readItems hands out the lines of in until ctx ends, but for blank ones, which
+// count as lines all the same. A line ends with LF or CR LF; the last one may lack
+// it. When ctx ends while in gives nothing, the
 // goroutine that waits for it is left behind, since a read cannot be called off.
 func readItems(ctx context.Context, in io.Reader) *items {
 	i := &items{out: make(chan item)}
@@ -61,6 +62,9 @@ func readLines(in io.Reader, lines chan<- item, quit <-chan struct{}) error {
 			return nil
 		}
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
 		select {
 		case lines <- item{n, text}:
 		case <-quit:

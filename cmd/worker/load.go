@@ -19,8 +19,8 @@ type loadCommand struct {
 	Jobs  int           `short:"j" help:"How many callers there are." default:"4" placeholder:"N"`
 	Get   string        `help:"URL to get with each call." placeholder:"URL"`
 	Rate  float64       `help:"Demand in calls a second. Without it each caller calls again at once." placeholder:"R"`
-	For   time.Duration `help:"How long to go on." placeholder:"D" xor:"end"`
-	Count int64         `help:"How many calls to make in all." placeholder:"N" xor:"end"`
+	For   time.Duration `help:"How long to go on. Without it and --count until it is interrupted." placeholder:"D" xor:"end"`
+	Count int64         `help:"How many calls to make in all. Without it and --for until it is interrupted." placeholder:"N" xor:"end"`
 }
 
 // Help is the part of the help below the flags' summary.
@@ -86,12 +86,29 @@ func (r *loading) do(jobs int, lasting time.Duration) {
 	var callers sync.WaitGroup
 	for range jobs {
 		callers.Go(func() {
-			for taking.Err() == nil && r.begin() && r.pace.wait(taking) {
+			for taking.Err() == nil && r.begin() {
+				if !r.pace.wait(taking) {
+					r.unmade(taking)
+					return
+				}
 				r.one(taking, stop)
 			}
 		})
 	}
 	callers.Wait()
+	if taking.Err() != nil && (r.bounded && r.left.Load() > 0 || lasting > 0 && !over(taking)) {
+		r.tally.note(func(t *tallied) { t.rest = true })
+	}
+}
+
+// over says that ctx ended since the time that was asked for is over.
+func over(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errOver) }
+
+// unmade counts a call that is not made since taking has ended.
+func (r *loading) unmade(taking context.Context) {
+	if !r.endless && !over(taking) {
+		r.tally.note(func(t *tallied) { t.unsent++ })
+	}
 }
 
 // begin says whether another call may be made.
@@ -108,13 +125,11 @@ func (r *loading) one(taking context.Context, stop context.CancelCauseFunc) {
 			stop(err)
 		}
 	case taking.Err() != nil:
-		if !r.endless && !errors.Is(context.Cause(taking), errOver) {
-			r.tally.note(func(t *tallied) { t.unsent++ })
-		}
-	case late(err):
+		r.unmade(taking)
+	case errors.Is(err, errLate):
 		r.tally.note(func(t *tallied) { t.late++ })
 	case lasting(err):
-		r.tally.note(func(t *tallied) { t.refusal = err })
+		r.refused(err)
 		stop(err)
 	default:
 		r.tally.note(func(t *tallied) { t.failed++; t.fault = err })

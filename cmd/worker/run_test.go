@@ -131,7 +131,9 @@ func TestExitCodeTellsWhichSignalEndedTheRun(t *testing.T) {
 		args    []string
 		want    int
 	}{
-		{[]syscall.Signal{syscall.SIGTERM}, []string{"load", "--count", "1000000"}, cli.Done},
+		{[]syscall.Signal{syscall.SIGTERM}, []string{"load", "--count", "1000000"}, 143},
+		{[]syscall.Signal{syscall.SIGTERM}, []string{"load", "--for", "1h"}, 143},
+		{[]syscall.Signal{syscall.SIGTERM}, []string{"load"}, cli.Done},
 		{[]syscall.Signal{syscall.SIGINT}, []string{"load", "--count", "1000000"}, 130},
 		{[]syscall.Signal{syscall.SIGINT}, []string{"load"}, cli.Done},
 		{[]syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, []string{"exec", "-j", "2", "--", "sleep", "600"}, 143},
@@ -144,7 +146,7 @@ func TestExitCodeTellsWhichSignalEndedTheRun(t *testing.T) {
 		var o, e locked
 		ended := make(chan int)
 		go func() {
-			ended <- run(t.Context(), args, cli.Streams{In: strings.NewReader("\n\n\n"), Out: &o, Err: &e, Environ: co.environ})
+			ended <- run(t.Context(), args, cli.Streams{In: strings.NewReader("a\nb\nc\n"), Out: &o, Err: &e, Environ: co.environ})
 		}()
 		require.Eventually(t, func() bool { // it takes tokens, so it listens to signals
 			s, err := co.leader.Status(t.Context(), "slots")

@@ -18,9 +18,9 @@ const closeWait = 2 * time.Second
 // demand is the flags of everything that asks for tokens.
 type demand struct {
 	Key  string        `required:"" help:"Key to take tokens of, such as acme/search." placeholder:"K"`
-	Cost int64         `help:"Tokens that one call costs." default:"1" placeholder:"N"`
+	Cost int64         `help:"Tokens that each call, or line, costs." default:"1" placeholder:"N"`
 	Wait time.Duration `help:"How long one call may wait for its turn; 0 is for ever." default:"0s" placeholder:"D"`
-	Log  string        `help:"File to append a line of JSON to for each call." placeholder:"FILE"`
+	Log  string        `help:"File to append a line of JSON to when a call has ended." placeholder:"FILE"`
 	Name string        `help:"What people call this worker. Without it the machine's name and the process's number." placeholder:"NAME"`
 	cli.Server
 	cli.Connection
@@ -113,6 +113,19 @@ func (v *shift) announceEnd() {
 	}
 }
 
+// refused tells, once, of a refusal that ends the run.
+func (v *shift) refused(err error) {
+	first := false
+	v.tally.note(func(t *tallied) {
+		if first = t.refusal == nil; first {
+			t.refusal = err
+		}
+	})
+	if first {
+		v.voice.Complain(refused(err))
+	}
+}
+
 // giveBack returns all leases.
 func (d *demand) giveBack(client *ration.Client, v *shift) {
 	ctx, cancel := context.WithTimeout(v.hard, closeWait)
@@ -125,14 +138,15 @@ func (d *demand) giveBack(client *ration.Client, v *shift) {
 // end is the error that the run ends with.
 func (v *shift) end() error {
 	verdict := v.tally.verdict()
+	now, _ := v.tally.look()
 	var s *cli.Signal
 	switch {
 	case errors.As(context.Cause(v.hard), &s):
-		return &cli.Exit{Code: s.Code()}
+		return &cli.Exit{Code: s.Code(), Err: now.broken}
 	case v.endless || !errors.As(context.Cause(v.soft), &s):
 		return verdict
-	case s.Number == syscall.SIGINT:
-		return &cli.Exit{Code: s.Code()}
+	case s.Number == syscall.SIGINT, now.left():
+		return &cli.Exit{Code: s.Code(), Err: now.broken}
 	}
 	return verdict
 }

@@ -24,9 +24,10 @@ type tallied struct {
 	failed  int           // calls that have not
 	late    int           // waits that were over
 	unsent  int           // calls never made since the run ended
+	rest    bool          // there was more to do, not even begun
 	waited  time.Duration // in all, by calls that were sent
 	fault   error         // the last failure that has not been told
-	refusal error         // that no waiting changes
+	refusal error         // that no waiting changes, and has been told
 	broken  error         // what makes the run itself a failure, such as a full disk
 }
 
@@ -65,8 +66,11 @@ func (t *tally) progress() string {
 func (t *tally) summary(noun, key string) string {
 	end, lasted := t.look()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s on key %s (%s), waited %s in all, %d failed",
-		count(end.calls(), noun), seconds(lasted), cli.Printable(key, 60), rate(end.calls(), lasted), seconds(end.waited), end.failed)
+	fmt.Fprintf(&b, "%s in %s on key %s", count(end.calls(), noun), seconds(lasted), cli.Printable(key, 60))
+	if end.calls() > 0 {
+		fmt.Fprintf(&b, " (%s), waited %s in all", rate(end.calls(), lasted), seconds(end.waited))
+	}
+	fmt.Fprintf(&b, ", %d failed", end.failed)
 	if end.late > 0 {
 		fmt.Fprintf(&b, ", %d not made since the wait was over", end.late)
 	}
@@ -83,7 +87,7 @@ func (t *tally) verdict() error {
 	case end.broken != nil:
 		return end.broken
 	case end.refusal != nil:
-		return refused(end.refusal)
+		return &cli.Exit{Code: cli.Code(end.refusal)}
 	case end.failed > 0:
 		return &cli.Exit{Code: cli.Failed}
 	case end.late > 0:
@@ -91,6 +95,9 @@ func (t *tally) verdict() error {
 	}
 	return nil
 }
+
+// left says that something was to be made and was not, since the run ended.
+func (t *tallied) left() bool { return t.unsent > 0 || t.rest }
 
 func rate(n int, in time.Duration) string {
 	return fmt.Sprintf("%.1f/s", float64(n)/max(in.Seconds(), 1e-9))

@@ -8,12 +8,10 @@ import (
 	"ration"
 )
 
-// errLate is the cause of a wait that was over.
-var errLate = errors.New("the wait for a turn was over")
-
 // turn waits for the right to make one call: until soft ends, or for at most
 // wait if that is above 0. The handle it gives outlives both; its context ends
-// with hard, or when its lease is lost.
+// with hard, or when its lease is lost. An error is errLate if the wait was over,
+// or is known to be too short.
 func turn(soft, hard context.Context, limiter *ration.Limiter, cost int64, wait time.Duration) (*ration.Handle, error) {
 	asking, stop := context.WithCancelCause(hard)
 	stopSoft := context.AfterFunc(soft, func() { stop(context.Cause(soft)) })
@@ -38,7 +36,10 @@ func turn(soft, hard context.Context, limiter *ration.Limiter, cost int64, wait 
 	}
 	defer stop(nil)
 	if cause := context.Cause(asking); cause != nil && errors.Is(err, context.Canceled) {
-		return nil, cause
+		err = cause
+	}
+	if wait > 0 {
+		err = lateness(err)
 	}
 	return nil, err
 }

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"ration"
+	"ration/lease"
 )
 
 // TestTurnIsAHandleOrAReason ends the taking at all moments around a grant.
@@ -36,9 +38,30 @@ func TestTurnIsAHandleOrAReason(t *testing.T) {
 			continue
 		}
 		require.Error(t, err, "round %d", i)
-		require.True(t, errors.Is(err, why) || late(err), "round %d: %v", i, err)
+		require.True(t, errors.Is(err, why) || errors.Is(err, errLate), "round %d: %v", i, err)
 		reasons++
 	}
 	require.Positive(t, reasons)
 	t.Logf("%d handles, %d reasons", handles, reasons)
+}
+
+// TestAWaitThatIsOverIsSaidInOneWay, whoever noticed first.
+func TestAWaitThatIsOverIsSaidInOneWay(t *testing.T) {
+	require.NoError(t, lateness(nil))
+	for _, err := range []error{
+		errLate,
+		context.DeadlineExceeded,
+		lease.ErrTimedOut,
+		fmt.Errorf("%w: %w", context.DeadlineExceeded, lease.ErrNoCoordinator),
+		&ration.Refused{Key: "k", Rule: "1/10s", Wait: 9 * time.Second, Reason: lease.ErrTooLate},
+		&ration.Refused{Reason: lease.ErrTooLate},
+	} {
+		said := lateness(err)
+		require.ErrorIs(t, said, errLate, "%v", err)
+		require.Regexp(t, "^the wait for a turn was over", said.Error())
+	}
+	refusal := &ration.Refused{Reason: lease.ErrNever, Never: true}
+	require.Equal(t, error(refusal), lateness(refusal))
+	require.ErrorContains(t, lateness(&ration.Refused{Key: "k", Rule: "1/10s", Wait: 9 * time.Second, Reason: lease.ErrTooLate}),
+		`over: rule "1/10s" of "k" has no turn for 9s`)
 }

@@ -30,13 +30,19 @@ func (e *environment) build(k *kong.Kong) error {
 	})
 }
 
-// help is a flag's help with its variables.
+// help is a flag's help with its default and its variables.
 func (e *environment) help(value *kong.Value) string {
-	names := e.names[value]
-	if len(names) == 0 {
+	var more []string
+	if value.HasDefault {
+		more = append(more, "default "+value.Default)
+	}
+	for _, name := range e.names[value] {
+		more = append(more, "$"+name)
+	}
+	if len(more) == 0 {
 		return value.Help
 	}
-	return fmt.Sprintf("%s ($%s)", strings.TrimSuffix(value.Help, "."), strings.Join(names, ", $"))
+	return fmt.Sprintf("%s (%s)", strings.TrimSuffix(value.Help, "."), strings.Join(more, ", "))
 }
 
 // resolve gives the value of a flag that the command line does not set.

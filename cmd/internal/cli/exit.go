@@ -22,11 +22,12 @@ const (
 const Codes = `Exit codes:
 
   0  done
-  1  failed
+  1  failed: a command, a call, a bad file, a port in use, not ready
   2  misused: a flag or argument makes no sense
   3  refused: the policy never grants this
   4  the wait for a turn was over
-  5  no coordinator answered within --connect-wait
+  5  no coordinator, or no NATS server, answered within --connect-wait
+  130, 143  ended by SIGINT, or by SIGTERM before all was done
 `
 
 // Exit is an error with the exit code that it calls for. An Exit without an
@@ -73,6 +74,11 @@ func Code(err error) int {
 // Never says that err is a refusal which no waiting changes.
 func Never(err error) bool {
 	return errors.Is(err, lease.ErrNever) || errors.Is(err, lease.ErrUnknownKey)
+}
+
+// Nobody is the error of a cell that nobody leads on the NATS system at where.
+func Nobody(where, cell string) error {
+	return &Exit{NoCoordinator, fmt.Errorf("NATS at %s has no coordinator in cell %s; start one, or name another place with --nats or --cell", where, cell)}
 }
 
 // explained says that err has nothing left to say.

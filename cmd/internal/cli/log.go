@@ -23,11 +23,13 @@ type Voice struct {
 
 // Voice gives the voice of the command called name.
 func (l Logging) Voice(name string, s Streams) *Voice {
-	var handler slog.Handler = slog.NewTextHandler(s.Err, nil)
-	if l.LogFormat == "json" {
-		handler = slog.NewJSONHandler(s.Err, nil)
+	v := &Voice{name: name, json: l.LogFormat == "json", err: s.Err}
+	if v.json {
+		v.Log = slog.New(slog.NewJSONHandler(s.Err, nil)).With("command", name)
+	} else {
+		v.Log = slog.New(speaker{voice: v})
 	}
-	return &Voice{slog.New(handler).With("command", name), name, l.LogFormat == "json", s.Err}
+	return v
 }
 
 // Say writes one sentence.

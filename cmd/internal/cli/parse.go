@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -14,11 +15,11 @@ type Invocation struct {
 	environment *environment
 }
 
-// FromEnvironment says that a flag, named without dashes, has its value from
-// the environment.
-func (i *Invocation) FromEnvironment(flag string) bool {
-	_, ok := i.environment.used[flag]
-	return ok
+// Variable gives the variable of the environment that a flag, named without
+// dashes, has its value from, if it has it from one.
+func (i *Invocation) Variable(flag string) (name string, ok bool) {
+	name, ok = i.environment.used[flag]
+	return name, ok
 }
 
 // exited is what kong's help panics with, since kong goes on parsing otherwise.
@@ -50,11 +51,52 @@ func Parse(grammar any, name, description string, args []string, s Streams) (in 
 			in, err = nil, nil
 		}
 	}()
+	args, err = spelt(parser.Model, name, args)
+	if err != nil {
+		return nil, err
+	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		return nil, Misuse("%w; see %s --help", e.blame(err), command(name, args))
 	}
 	return &Invocation{ctx, e}, nil
+}
+
+// spelt gives args with the words that people try first, --version, help and
+// help COMMAND, in the words of the grammar, or an error if they begin with no
+// command.
+func spelt(grammar *kong.Application, name string, args []string) ([]string, error) {
+	if len(args) == 0 {
+		return args, nil
+	}
+	var known []string
+	hidden := false
+	for _, child := range grammar.Children {
+		switch {
+		case child.Name == args[0]:
+			hidden = true
+			fallthrough
+		case !child.Hidden:
+			known = append(known, child.Name)
+		}
+	}
+	switch {
+	case len(args) == 1 && args[0] == "--version" && slices.Contains(known, "version"):
+		return []string{"version"}, nil
+	case hidden:
+		return args, nil
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help"), nil
+	case strings.HasPrefix(args[0], "-") || takesArguments(grammar):
+		return args, nil
+	}
+	return nil, Misuse("unknown command %s; there are %s; see %s --help", Printable(args[0], 40), strings.Join(known, ", "), name)
+}
+
+// takesArguments says that what stands first may be an argument of the command
+// that is meant where none is named.
+func takesArguments(grammar *kong.Application) bool {
+	return grammar.DefaultCmd != nil && len(grammar.DefaultCmd.Positional) > 0
 }
 
 // command is the name with the subcommand that args begin with.

@@ -29,18 +29,22 @@ func TestFlagIsStrongerThanVariableThanDefault(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "flag", g.Go.Key)
 	require.Equal(t, 3, g.Go.Count)
-	require.False(t, in.FromEnvironment("key"))
+	_, around := in.Variable("key")
+	require.False(t, around)
 
-	around := []string{"RATION_KEY=around", "RATION_COUNT=7", "NATS_WAIT=2s"}
-	g, in, _, err = parse(around, "--count", "9")
+	environ := []string{"RATION_KEY=around", "RATION_COUNT=7", "NATS_WAIT=2s"}
+	g, in, _, err = parse(environ, "--count", "9")
 	require.NoError(t, err)
 	require.Equal(t, "around", g.Go.Key)
 	require.Equal(t, 9, g.Go.Count)
 	require.Equal(t, 2*time.Second, g.Go.Wait)
-	require.True(t, in.FromEnvironment("key"))
-	require.False(t, in.FromEnvironment("count"))
+	name, around := in.Variable("key")
+	require.True(t, around)
+	require.Equal(t, "RATION_KEY", name)
+	_, around = in.Variable("count")
+	require.False(t, around)
 
-	g, _, _, err = parse(append(around, "RATION_WAIT=4s"))
+	g, _, _, err = parse(append(environ, "RATION_WAIT=4s"))
 	require.NoError(t, err)
 	require.Equal(t, 4*time.Second, g.Go.Wait, "the project's own name of a variable comes first")
 }

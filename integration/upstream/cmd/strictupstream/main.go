@@ -34,6 +34,10 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("strictupstream", flag.ContinueOnError)
 	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, "strictupstream holds its callers to a contract, answers 429 when they break it, and tells at /report what it saw.\n\nFlags:\n")
+		flags.PrintDefaults()
+	}
 	listen := flags.String("listen", "127.0.0.1:0", "`address` to serve on; port 0 takes a free one")
 	delay := flags.Duration("delay", 0, "time until an answer, unless the call says ?delay=20ms itself")
 	var contracts []upstream.Contract

@@ -11,20 +11,26 @@ import (
 // request takes up one copy of a request.
 func (l *Ledger) request(m Message) {
 	r := m.Request
-	sat := l.hear(r.ID.Holder, m.Arrived, r.Sent)
+	id := named(r.ID, r.Keys)
+	sat := l.hear(owner{r.ID.Holder, id.tenant}, m.Arrived, r.Sent)
 	if age := sat + l.now.Sub(m.Arrived); age > l.config.Stale || r.Patience > 0 && age > r.Patience {
 		l.stats.Stale++
 		l.turn.Dropped = append(l.turn.Dropped, m.Ticket) // nobody waits for it
 		return
 	}
-	if e := l.ended.byID[r.ID]; e != nil {
+	if e := l.ended.byID[id]; e != nil {
 		l.stats.AnsweredEnded++
 		l.answer(m.Ticket, e.answer)
 		return
 	}
-	if le := l.leases[r.ID]; le != nil {
+	if l.another(id, r) {
+		l.stats.refused(ErrBadRequest)
+		l.answer(m.Ticket, Answer{ID: r.ID, Outcome: Refused, Refusal: Refusal{Reason: ErrBadRequest, Key: r.Keys[0]}})
+		return
+	}
+	if le := l.leases[id]; le != nil {
 		l.stats.Replayed++
-		if slices.ContainsFunc(l.granted, func(w *waiter) bool { return w.req.ID == r.ID }) {
+		if slices.ContainsFunc(l.granted, func(w *waiter) bool { return w.name() == id }) {
 			l.stats.ReplayedAtOnce++
 			l.copies = append(l.copies, m) // answered when the grant has all it gets
 			return
@@ -32,7 +38,7 @@ func (l *Ledger) request(m Message) {
 		l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, 0))
 		return
 	}
-	if w := l.waiting[r.ID]; w != nil {
+	if w := l.waiting[id]; w != nil {
 		l.rejoin(w, m, sat)
 		return
 	}
@@ -53,6 +59,16 @@ func (l *Ledger) request(m Message) {
 	if lacks := l.try(w); lacks != nil {
 		l.wait(w, lacks)
 	}
+}
+
+// another says that r is not what its id asked for before: a holder that uses an
+// id twice must not take the answer to one for that to the other.
+func (l *Ledger) another(id name, r *Request) bool {
+	if le := l.leases[id]; le != nil {
+		return !slices.Equal(le.keys, r.Keys) || r.Need.Tokens > le.tokens.Granted || r.Need.Slots > le.slots.Granted && le.slots.Granted > 0
+	}
+	w := l.waiting[id]
+	return w != nil && (!slices.Equal(w.req.Keys, r.Keys) || w.req.Need != r.Need || w.req.Want != r.Want)
 }
 
 func deadline(arrived algo.Instant, left time.Duration) algo.Instant {
@@ -187,7 +203,7 @@ func (l *Ledger) setOverdue(w *waiter) {
 // overdue ends a wait whose deadline has passed, or whose holder is silent.
 func (l *Ledger) overdue(w *waiter) {
 	switch {
-	case l.waiting[w.req.ID] != w:
+	case l.waiting[w.name()] != w:
 		// granted or gone
 	case !l.now.Before(w.deadline):
 		l.stats.TimedOut++
@@ -210,7 +226,7 @@ func (l *Ledger) refuse(w *waiter, refusal Refusal) {
 	}
 	a := Answer{ID: w.req.ID, Outcome: Refused, Terms: terms(w.accounts), Refusal: refusal}
 	l.stats.refused(refusal.Reason)
-	l.remember(w.req.ID, a)
+	l.remember(w.name(), a)
 	l.answer(w.ticket, a)
 }
 

@@ -16,7 +16,7 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 	le := &lease{id: w.req.ID, keys: w.req.Keys, accounts: w.accounts, began: l.now}
 	le.tokens.Expires = l.now.Add(l.config.TokenTTL)
 	le.slots.Expires = l.now.Add(l.config.SlotTTL)
-	l.leases[le.id] = le
+	l.leases[le.name()] = le
 	for _, a := range le.accounts {
 		a.leases = append(a.leases, le)
 	}
@@ -43,7 +43,7 @@ func (l *Ledger) give(le *lease, amount Amount) {
 // those who wait need, and answers them.
 func (l *Ledger) topUp() {
 	for _, w := range l.granted {
-		le := l.leases[w.req.ID]
+		le := l.leases[w.name()]
 		l.give(le, l.extra(w, le))
 		l.stats.Granted += le.tokens.Granted
 		l.stats.SlotsGranted += le.slots.Granted
@@ -54,7 +54,7 @@ func (l *Ledger) topUp() {
 		}
 		l.answer(w.ticket, l.grantAnswer(le, w.arrived, waited))
 		for _, m := range l.copies {
-			if m.Request.ID == le.id {
+			if named(m.Request.ID, m.Request.Keys) == le.name() {
 				l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, waited))
 			}
 		}

@@ -17,6 +17,8 @@ type lease struct {
 // rest is what the lease still holds: what nobody has accounted for.
 func (p *Part) rest() int64 { return p.Granted - p.Spent - p.Returned }
 
+func (le *lease) name() name { return named(le.id, le.keys) }
+
 func (le *lease) part(of resource) *Part {
 	if of == slots {
 		return &le.slots
@@ -66,7 +68,7 @@ func (l *Ledger) endIfOver(le *lease) {
 	if !le.over() {
 		return
 	}
-	delete(l.leases, le.id)
+	delete(l.leases, le.name())
 	for _, a := range le.accounts {
 		for i, other := range a.leases {
 			if other == le {
@@ -79,13 +81,13 @@ func (l *Ledger) endIfOver(le *lease) {
 		}
 		l.touch(a)
 	}
-	l.remember(le.id, Answer{ID: le.id, Outcome: Ended})
+	l.remember(le.name(), Answer{ID: le.id, Outcome: Ended})
 }
 
 // expire settles what leases still hold at their expiry: nobody has been heard
 // of, so it counts as spent, at the last instant at which it can have been.
 func (l *Ledger) expire(le *lease) {
-	if l.leases[le.id] != le {
+	if l.leases[le.name()] != le {
 		return // it ended before
 	}
 	for of := range resource(resources) {

@@ -6,6 +6,12 @@ import (
 	"ration/algo"
 )
 
+// owner is a holder as the ledger knows it: by the tenant of its message.
+type owner struct {
+	Holder
+	tenant string
+}
+
 // holder is what the ledger knows of one incarnation: when it was heard, and how
 // its clock stands to ledger time.
 type holder struct {
@@ -22,7 +28,7 @@ const offsetEvery = 30 * time.Second
 
 // hear notes a message and says how long it sat somewhere on its way, beyond
 // what the quickest message of the last minute took.
-func (l *Ledger) hear(id Holder, arrived algo.Instant, sent time.Duration) (sat time.Duration) {
+func (l *Ledger) hear(id owner, arrived algo.Instant, sent time.Duration) (sat time.Duration) {
 	offset := time.Duration(arrived) - sent
 	h := l.holders[id]
 	if h == nil {
@@ -43,12 +49,12 @@ func (l *Ledger) hear(id Holder, arrived algo.Instant, sent time.Duration) (sat 
 // memory remembers the ids of requests that are over, for a while: a copy that
 // comes late is answered as the first was, and nothing is granted twice.
 type memory struct {
-	byID  map[ID]*ending
+	byID  map[name]*ending
 	queue []*ending // by until
 }
 
 type ending struct {
-	id     ID
+	name   name
 	until  algo.Instant
 	answer Answer
 }
@@ -56,9 +62,9 @@ type ending struct {
 // rememberMax bounds the memory: beyond it the oldest go first.
 const rememberMax = 1 << 20
 
-func (m *memory) add(id ID, answer Answer, until algo.Instant) {
-	e := &ending{id, until, answer}
-	m.byID[id] = e
+func (m *memory) add(n name, answer Answer, until algo.Instant) {
+	e := &ending{n, until, answer}
+	m.byID[n] = e
 	m.queue = append(m.queue, e)
 	if len(m.byID) > rememberMax {
 		m.pop()
@@ -69,8 +75,8 @@ func (m *memory) pop() {
 	e := m.queue[0]
 	m.queue[0] = nil
 	m.queue = m.queue[1:]
-	if m.byID[e.id] == e {
-		delete(m.byID, e.id)
+	if m.byID[e.name] == e {
+		delete(m.byID, e.name)
 	}
 }
 
@@ -80,6 +86,6 @@ func (m *memory) forget(now algo.Instant) {
 	}
 }
 
-func (l *Ledger) remember(id ID, answer Answer) {
-	l.ended.add(id, answer, l.now.Add(l.config.Memory))
+func (l *Ledger) remember(n name, answer Answer) {
+	l.ended.add(n, answer, l.now.Add(l.config.Memory))
 }

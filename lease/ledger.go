@@ -59,9 +59,9 @@ type Ledger struct {
 	order      []*account // for the sweep
 	swept      int
 	sweptAt    algo.Instant
-	leases     map[ID]*lease
-	waiting    map[ID]*waiter
-	holders    map[Holder]*holder
+	leases     map[name]*lease
+	waiting    map[name]*waiter
+	holders    map[owner]*holder
 	heardSwept algo.Instant
 	ended      memory
 	timers     timers
@@ -87,10 +87,10 @@ func NewLedger(p *Policy, c Config) *Ledger {
 		policy:    p,
 		contracts: map[*Limit]*contract{},
 		accounts:  map[Key]*account{},
-		leases:    map[ID]*lease{},
-		waiting:   map[ID]*waiter{},
-		holders:   map[Holder]*holder{},
-		ended:     memory{byID: map[ID]*ending{}},
+		leases:    map[name]*lease{},
+		waiting:   map[name]*waiter{},
+		holders:   map[owner]*holder{},
+		ended:     memory{byID: map[name]*ending{}},
 	}
 }
 
@@ -228,7 +228,7 @@ func (l *Ledger) forget() {
 	}
 	if l.now.Sub(l.heardSwept) > l.config.Memory {
 		l.heardSwept = l.now
-		maps.DeleteFunc(l.holders, func(_ Holder, h *holder) bool {
+		maps.DeleteFunc(l.holders, func(_ owner, h *holder) bool {
 			return l.now.Sub(h.heard) > l.config.Memory
 		})
 	}

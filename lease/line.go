@@ -21,6 +21,8 @@ type waiter struct {
 	deadline algo.Instant
 }
 
+func (w *waiter) name() name { return named(w.req.ID, w.req.Keys) }
+
 // line is who waits at an account, first come first. A keeper is a waiter that
 // lacks nothing but one resource of this account: what becomes free of it is
 // kept for that waiter, so that a large request is not overtaken for ever, and
@@ -58,7 +60,7 @@ func (l *Ledger) join(w *waiter) {
 			a.line.slotsOnly++
 		}
 	}
-	l.waiting[w.req.ID] = w
+	l.waiting[w.name()] = w
 }
 
 // lineShare is the tokens that w needs, as far as a full line of such can be added
@@ -69,7 +71,7 @@ func (l *Ledger) lineShare(w *waiter) int64 {
 
 // leave takes w out of every line; everybody behind moves up.
 func (l *Ledger) leave(w *waiter) {
-	delete(l.waiting, w.req.ID)
+	delete(l.waiting, w.name())
 	for i, a := range w.accounts {
 		a.line.waiters.Remove(w.places[i])
 		if a.line.tokens -= l.lineShare(w); w.req.Need.Tokens == 0 {

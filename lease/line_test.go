@@ -17,7 +17,7 @@ import (
 func TestLargeRequestIsNotOvertakenForEver(t *testing.T) {
 	for _, rules := range []string{"[10/1s]", "[100/1s]"} {
 		l := lease.NewLedger(policy(t, `limits: [{key: "{t}", rules: `+rules+`}, {key: "{t}/{s}", rules: [8/1s]}]`), lease.DefaultConfig())
-		w := crowd{ledger: l, now: start, live: map[lease.ID]lease.Key{}}
+		w := crowd{ledger: l, now: start, live: map[lease.ID]lease.Key{}, keys: map[lease.ID]lease.Key{}}
 		for range 50 {
 			w.step(t)
 		}
@@ -40,6 +40,7 @@ type crowd struct {
 	steps   int
 	seq     uint64
 	live    map[lease.ID]lease.Key
+	keys    map[lease.ID]lease.Key // of the small ones
 	large   *lease.Request
 	largeID lease.ID
 	granted int
@@ -57,7 +58,9 @@ func (c *crowd) step(t *testing.T) {
 	}
 	for _, k := range []lease.Key{"t/x", "t/y"} {
 		c.seq++
-		in = append(in, ask("small", c.seq, c.now, 4*time.Second, k))
+		r := ask("small", c.seq, c.now, 4*time.Second, k)
+		c.keys[r.ID] = k
+		in = append(in, r)
 	}
 	if c.steps++; c.large != nil && c.steps%20 == 0 && c.granted == 0 { // asked again each second
 		again := *c.large
@@ -73,7 +76,7 @@ func (c *crowd) step(t *testing.T) {
 			c.live[a.Answer.ID] = "t/x"
 		default:
 			c.served++
-			c.live[a.Answer.ID] = "t/x" // a report is about the lease; its key only finds the prefix
+			c.live[a.Answer.ID] = c.keys[a.Answer.ID]
 		}
 	}
 	c.now = c.now.Add(50 * time.Millisecond)
@@ -150,7 +153,10 @@ func TestGoodbyeTakesTheHolderOutOfTheLine(t *testing.T) {
 	leaves.Need.Tokens, leaves.Want.Tokens = 5, 5
 	behind := ask("c", 1, start, 2*time.Hour, "k")
 	require.Len(t, turn(t, l, start, most, leaves, behind).Answers, 1)
-	got := turn(t, l, start, &lease.Report{Holder: leaves.ID.Holder, Goodbye: true})
+	got := turn(t, l, start, &lease.Report{
+		Holder: leaves.ID.Holder, Goodbye: true,
+		Counts: []lease.Count{{ID: lease.ID{Holder: leaves.ID.Holder, Seq: 9}, Keys: []lease.Key{"k"}}},
+	})
 	require.Len(t, got.Answers, 1)
 	require.Equal(t, behind.ID, got.Answers[0].Answer.ID)
 	require.Equal(t, 0, l.Summary(start).Waiting)

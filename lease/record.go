@@ -146,10 +146,10 @@ func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
 }
 
 func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
-	le := l.leases[r.ID]
+	le := l.leases[named(r.ID, r.Keys)]
 	if le == nil {
 		le = &lease{id: r.ID, keys: r.Keys, began: r.Began, tokens: r.Tokens, slots: r.Slots}
-		l.leases[r.ID] = le
+		l.leases[le.name()] = le
 		l.stats.Adopted += le.tokens.rest()
 		l.stats.SlotsAdopted += le.slots.rest()
 		if at, ok := le.expires(); ok {

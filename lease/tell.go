@@ -12,11 +12,13 @@ import (
 // touch.
 func (l *Ledger) report(m Message) {
 	r := m.Report
-	l.hear(r.Holder, m.Arrived, r.Sent)
+	if tenant, ok := r.tenant(); ok {
+		l.hear(owner{r.Holder, tenant}, m.Arrived, r.Sent)
+	}
 	reply := Reply{}
 	for _, c := range r.Counts {
-		le := l.leases[c.ID]
-		if le == nil || le.id.Holder != r.Holder {
+		le := l.leases[named(c.ID, c.Keys)]
+		if le == nil || le.id.Holder != r.Holder || !slices.Equal(le.keys, c.Keys) {
 			l.stats.ReportedEnded++
 			reply.Ended = append(reply.Ended, c.ID)
 			continue
@@ -31,14 +33,25 @@ func (l *Ledger) report(m Message) {
 	}
 	for _, g := range r.GivenUp {
 		if g.ID.Holder == r.Holder {
-			l.giveUp(g.ID)
+			l.giveUp(named(g.ID, g.Keys))
 		}
 		reply.Acknowledged = append(reply.Acknowledged, g.ID)
 	}
-	if r.Goodbye {
-		l.farewell(r.Holder)
+	if tenant, ok := r.tenant(); ok && r.Goodbye {
+		l.farewell(owner{r.Holder, tenant})
 	}
 	l.turn.Replies = append(l.turn.Replies, Replied{m.Ticket, reply})
+}
+
+// tenant is that of all keys of the report, which names none if it is empty.
+func (r *Report) tenant() (string, bool) {
+	switch {
+	case len(r.Counts) > 0:
+		return r.Counts[0].Keys[0].Tenant(), true
+	case len(r.GivenUp) > 0:
+		return r.GivenUp[0].Keys[0].Tenant(), true
+	}
+	return "", false
 }
 
 // count applies the cumulative counts of a lease: the larger number is kept, and
@@ -117,22 +130,22 @@ func (l *Ledger) renew(le *lease, arrived algo.Instant, reply *Reply) {
 
 // farewell takes the requests of a holder that is gone out of the line. Leases that
 // it did not account for are left to expire.
-func (l *Ledger) farewell(h Holder) {
+func (l *Ledger) farewell(h owner) {
 	var gone []*waiter
 	for _, w := range l.waiting {
-		if w.req.ID.Holder == h {
+		if w.req.ID.Holder == h.Holder && w.name().tenant == h.tenant {
 			gone = append(gone, w)
 		}
 	}
 	slices.SortFunc(gone, func(x, y *waiter) int { return cmp.Compare(x.order, y.order) })
 	for _, w := range gone {
-		l.giveUp(w.req.ID)
+		l.giveUp(w.name())
 	}
 }
 
 // giveUp frees a grant that was never taken, takes a waiting request out of the
 // line, and remembers the id if it is still to come.
-func (l *Ledger) giveUp(id ID) {
+func (l *Ledger) giveUp(id name) {
 	switch le, w := l.leases[id], l.waiting[id]; {
 	case le != nil:
 		l.stats.GivenUpGranted++
@@ -150,9 +163,9 @@ func (l *Ledger) giveUp(id ID) {
 		l.stats.GivenUpWaiting++
 		l.leave(w)
 		l.turn.Dropped = append(l.turn.Dropped, w.ticket)
-		l.remember(id, Answer{ID: id, Outcome: Ended})
+		l.remember(id, Answer{ID: id.ID, Outcome: Ended})
 	case l.ended.byID[id] == nil:
 		l.stats.GivenUpEarly++
-		l.remember(id, Answer{ID: id, Outcome: Ended})
+		l.remember(id, Answer{ID: id.ID, Outcome: Ended})
 	}
 }

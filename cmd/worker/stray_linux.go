@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// killStrays kills what bears the mark in its environment, and does so until
-// nothing does: something may be starting something else just then.
+// killStrays kills what bears the mark in its environment, until for a while
+// nothing does: something may be starting just then, and have no environment yet.
 func killStrays(mark string) {
-	for range 50 {
-		if !killMarked(mark) {
-			return
+	quiet := 0
+	for i := 0; i < 100 && quiet < 4; i++ {
+		if quiet++; killMarked(mark) {
+			quiet = 0
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -147,7 +147,7 @@ func (l *lane) ask(h *Handle, cost int64, slot, once bool) (state State, kept bo
 		}
 		until := Forever
 		if bounded {
-			until = now + time.Until(deadline)
+			until = after(now, time.Until(deadline))
 		}
 		h.call = l.pool.Ask(now, cost, slot, until)
 		h.call.Owner = h
@@ -219,4 +219,12 @@ func (l *lane) allow(n int64) (ok, parked bool) {
 		}
 	})
 	return ok, parked
+}
+
+// after is now plus d, or Forever if that is no instant any more.
+func after(now, d time.Duration) time.Duration {
+	if d > Forever-now {
+		return Forever
+	}
+	return now + d
 }

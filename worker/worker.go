@@ -31,6 +31,7 @@ type life struct {
 	holder   lease.Holder
 	seq      atomic.Uint64
 	suspends int64 // what the clock had seen when it began
+	began    time.Duration
 	stop     context.CancelFunc
 }
 
@@ -70,6 +71,7 @@ func (w *Worker) begin(old *life) {
 	next := &life{
 		holder:   lease.Holder{Name: w.cfg.Name, Incarnation: rand.Uint64()},
 		suspends: w.clock.suspends.Load(),
+		began:    w.clock.now(),
 		stop:     stop,
 	}
 	if !w.life.CompareAndSwap(old, next) {
@@ -100,10 +102,11 @@ func (w *Worker) checkLife() *life {
 	return f
 }
 
-// late is told how late a timer rang.
+// late is told how late a timer rang. One that should have rung before this life
+// began says nothing of it.
 func (w *Worker) late(by time.Duration) {
-	if by > w.cfg.PauseLimit {
-		w.begin(w.life.Load())
+	if f := w.life.Load(); by > w.cfg.PauseLimit && w.clock.now()-by >= f.began {
+		w.begin(f)
 	}
 }
 

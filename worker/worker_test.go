@@ -424,11 +424,17 @@ func TestAPausedWorkerTakesANewIncarnation(t *testing.T) {
 		old := w.Holder()
 		h, err := w.Limiter("k").Acquire(t.Context(), 1)
 		require.NoError(t, err)
+		w.late(11 * time.Second) // by then it had not begun
+		require.Equal(t, old, w.Holder())
+		time.Sleep(12 * time.Second)
 		w.late(11 * time.Second)
 		<-h.Context().Done()
 		require.ErrorIs(t, context.Cause(h.Context()), ErrLeaseLost)
 		require.Equal(t, old.Name, w.Holder().Name)
 		require.NotEqual(t, old.Incarnation, w.Holder().Incarnation)
+		second := w.Holder()
+		w.late(11 * time.Second) // another timer that the same pause held up
+		require.Equal(t, second, w.Holder())
 		next, err := w.Limiter("k").Acquire(t.Context(), 1)
 		require.NoError(t, err)
 		next.Finish()

@@ -177,7 +177,7 @@ func (d drawing) columns(doc *document) columns {
 	numbers := c.free + c.held + c.spent + c.limit + 4*2
 	c.full = c.rule+numbers+2+full <= d.width
 	c.bar = c.rule+numbers+2+barWidth <= d.width && (!c.full || c.rule+numbers+2+full+2+barWidth <= d.width)
-	c.rule = max(len("KEY / RULE"), min(c.rule, d.width-numbers))
+	c.rule = max(2*len("RULE"), min(c.rule, d.width-numbers)) // numbers of 16 digits leave 8
 	return c
 }
 
@@ -196,11 +196,14 @@ func row(w *windowState) cells {
 }
 
 func (c columns) header() string {
-	bar := ""
+	title, bar := "KEY / RULE", ""
+	if c.rule < len(title) {
+		title = "RULE"
+	}
 	if c.bar {
 		bar = fmt.Sprintf("  %-*s", barWidth, "USE")
 	}
-	return fmt.Sprintf("%-*s", c.rule, "KEY / RULE") + bar + c.right(cells{free: "FREE", held: "HELD", spent: "SPENT", limit: "LIMIT", full: "FULL IN"})
+	return fmt.Sprintf("%-*s", c.rule, title) + bar + c.right(cells{free: "FREE", held: "HELD", spent: "SPENT", limit: "LIMIT", full: "FULL IN"})
 }
 
 func (c columns) left(t cells) string {

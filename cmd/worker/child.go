@@ -91,8 +91,9 @@ func (n *nursery) start(args []string, out, err io.Writer) (*child, error) {
 
 // wait waits until the command has exited and gives its exit code, which is 128
 // and the signal if one ended it; cut says so. When polite ends it is asked to
-// end, and killed a little later; when hard ends it is killed.
-func (c *child) wait(polite, hard context.Context) (code int, cut bool) {
+// end, and killed a little later; when hard ends it is killed. unsaid says why its
+// output could not be passed on.
+func (c *child) wait(polite, hard context.Context) (code int, cut bool, unsaid error) {
 	over := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -112,16 +113,17 @@ func (c *child) wait(polite, hard context.Context) (code int, cut bool) {
 		}
 		kill(c.cmd.Process)
 	}()
-	err := c.cmd.Wait()
+	unsaid = c.cmd.Wait()
 	c.nursery.deaths <- c.cmd.Process.Pid
 	close(over)
 	<-watched
-	c.out.Close()
-	c.err.Close()
 	code, cut = exitCode(c.cmd.ProcessState)
 	var exit *exec.ExitError
-	if err != nil && code == 0 && !errors.Is(err, exec.ErrWaitDelay) && !errors.As(err, &exit) {
-		code = cli.Failed // its output could not be passed on
+	if errors.Is(unsaid, exec.ErrWaitDelay) || errors.As(unsaid, &exit) {
+		unsaid = nil // the code says it, or somebody else still has the output
 	}
-	return code, cut
+	if unsaid = errors.Join(unsaid, c.out.Close(), c.err.Close()); unsaid != nil && code == 0 {
+		code = cli.Failed
+	}
+	return code, cut, unsaid
 }

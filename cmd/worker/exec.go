@@ -30,8 +30,8 @@ Example:
 }
 
 func (c *execCommand) run(ctx context.Context, s cli.Streams) error {
-	if c.Jobs < 1 {
-		return cli.Misuse("-j %d is below 1", c.Jobs)
+	if c.Jobs < 1 || c.Jobs > maxJobs {
+		return cli.Misuse("-j %d is not from 1 to %d", c.Jobs, maxJobs)
 	}
 	if len(c.Command) > 0 && c.Command[0] == "--" { // what divides it from the flags
 		c.Command = c.Command[1:]
@@ -51,6 +51,9 @@ func (c *execCommand) run(ctx context.Context, s cli.Streams) error {
 }
 
 // execution is one run of exec.
+// maxJobs bounds -j: each is a goroutine at least.
+const maxJobs = 100_000
+
 type execution struct {
 	*shift
 	command  []string
@@ -128,7 +131,7 @@ func (r *execution) call(h *ration.Handle, it item) {
 		return
 	}
 	r.tally.note(func(t *tallied) { t.running++; t.waited += h.Waited() })
-	code, cut := c.wait(h.Context(), r.hard)
+	code, cut, unsaid := c.wait(h.Context(), r.hard)
 	lost := h.Context().Err() != nil && r.hard.Err() == nil
 	done := sentAt(h) + int64(time.Since(began))
 	if lost {
@@ -140,6 +143,9 @@ func (r *execution) call(h *ration.Handle, it item) {
 		h.Finish()
 	}
 	err = r.journal.write(entry{Item: &it.text, Key: r.key, Cost: r.cost, Exit: &code, Sent: sentAt(h), Done: done})
+	if unsaid != nil {
+		err = errors.Join(fmt.Errorf("passing on what line %d printed: %w", it.number, unsaid), err)
+	}
 	r.tally.note(func(t *tallied) {
 		t.running--
 		if code == 0 && !lost {

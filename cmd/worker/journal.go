@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"unicode/utf8"
@@ -32,11 +33,29 @@ func openJournal(path string) (*journal, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644)
+	if errors.Is(err, os.ErrPermission) { // it may be there to be written only
+		f, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	}
+	if err == nil && torn(f) {
+		_, err = f.WriteString("\n")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("log: %w; name a file that can be written with --log", err)
 	}
 	return &journal{f}, nil
+}
+
+// torn says that the last line of a log is not whole, as a full disk or a killed
+// process leaves it: what comes next goes on a line of its own.
+func torn(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
+	}
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, info.Size()-1)
+	return err == nil && last[0] != '\n'
 }
 
 // write appends one line in one write, so that lines of several processes do

@@ -36,9 +36,9 @@ Example:
 
 func (c *loadCommand) run(ctx context.Context, s cli.Streams) error {
 	switch {
-	case c.Jobs < 1:
-		return cli.Misuse("-j %d is below 1", c.Jobs)
-	case c.Rate < 0:
+	case c.Jobs < 1 || c.Jobs > maxJobs:
+		return cli.Misuse("-j %d is not from 1 to %d", c.Jobs, maxJobs)
+	case !(c.Rate >= 0 && c.Rate < 1e12):
 		return cli.Misuse("--rate %v is below 0", c.Rate)
 	case c.For < 0:
 		return cli.Misuse("--for %v is below 0", c.For)

@@ -18,22 +18,27 @@ func (s *Signal) Error() string {
 		return "interrupted"
 	case syscall.SIGTERM:
 		return "asked to end"
+	case syscall.SIGHUP:
+		return "hung up"
 	}
 	return fmt.Sprintf("signal %d", int(s.Number))
 }
 
 // Code is the exit code of a process that the signal ends: 130 for SIGINT, 143
-// for SIGTERM.
+// for SIGTERM, 129 for SIGHUP.
 func (s *Signal) Code() int { return 128 + int(s.Number) }
 
-// Catch gives two contexts: soft ends with the first SIGINT or SIGTERM, hard
-// with the second, both with a *Signal as their cause. Calling restore lets
-// signals act again as they do by default, and ends both.
+// Catch gives two contexts: soft ends with the first SIGINT, SIGTERM or SIGHUP,
+// hard with the second, both with a *Signal as their cause. SIGPIPE is ignored
+// meanwhile: who reads what is said here may go, and the write fails. Calling
+// restore lets signals act again as they do by default, and ends both.
 func Catch(ctx context.Context) (soft, hard context.Context, restore func()) {
 	hard, endHard := context.WithCancelCause(ctx)
 	soft, endSoft := context.WithCancelCause(hard)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
 	done := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
@@ -49,6 +54,7 @@ func Catch(ctx context.Context) (soft, hard context.Context, restore func()) {
 	}()
 	return soft, hard, func() {
 		signal.Stop(signals)
+		signal.Stop(pipes)
 		close(done)
 		<-ended
 		endHard(nil)

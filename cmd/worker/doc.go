@@ -71,6 +71,7 @@
 //	4    nothing failed, but the wait for some turn was over
 //	5    no coordinator, or no NATS server, answered within --connect-wait; later
 //	     on calls wait for one
+//	129  ended by SIGHUP
 //	130  ended by SIGINT
 //	143  ended by SIGTERM before all was done, or by a second one
 package main

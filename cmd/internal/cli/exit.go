@@ -27,7 +27,7 @@ const Codes = `Exit codes:
   3  refused: the policy never grants this
   4  the wait for a turn was over
   5  no coordinator, or no NATS server, answered within --connect-wait
-  130, 143  ended by SIGINT, or by SIGTERM before all was done
+  129, 130, 143  ended by SIGHUP or SIGINT, or by SIGTERM before all was done
 `
 
 // Exit is an error with the exit code that it calls for. An Exit without an

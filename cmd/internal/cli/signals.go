@@ -36,7 +36,10 @@ func Catch(ctx context.Context) (soft, hard context.Context, restore func()) {
 	hard, endHard := context.WithCancelCause(ctx)
 	soft, endSoft := context.WithCancelCause(hard)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)
 	done := make(chan struct{})

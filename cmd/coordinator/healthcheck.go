@@ -44,7 +44,7 @@ func (c *healthcheckCommand) run(ctx context.Context, _ *cli.Invocation, s cli.S
 	if err != nil {
 		return cli.Misuse("--http %q: %w", c.HTTP, err)
 	}
-	log.SetOutput(io.Discard) // net/http says there what a stranger says first
+	log.SetOutput(io.Discard)                                                  // net/http says there what a stranger says first
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: it is this machine
 	resp, err := client.Do(req)
 	if err != nil {

@@ -139,11 +139,16 @@ func TestLeaderDeliversRecalls(t *testing.T) {
 		require.NoError(t, err)
 		other := request(1, 2*time.Hour)
 		other.ID.Holder.Name = "x"
-		go l.Acquire(ctx, other) //nolint:errcheck // it ends with the test
+		asked := make(chan error, 1)
+		go func() {
+			_, err := l.Acquire(listening, other)
+			asked <- err
+		}()
 		r := <-got
 		require.Equal(t, lease.Key("k"), r.Key)
 		stop()
 		require.NoError(t, <-done)
+		require.ErrorIs(t, <-asked, context.Canceled)
 	})
 }
 

@@ -30,12 +30,11 @@ type Config struct {
 // DefaultConfig gives a coordinator in memory: it leads at once, and a restart
 // forgets what was spent.
 func DefaultConfig(p *lease.Policy) Config {
-	memory := NewMemory()
 	return Config{
 		Policy:     p,
 		Lease:      lease.DefaultConfig(),
-		Mirror:     memory,
-		Elector:    memory,
+		Mirror:     alone{},
+		Elector:    alone{},
 		RenewEvery: 50 * time.Millisecond,
 		Log:        slog.New(slog.DiscardHandler),
 	}
@@ -70,6 +69,9 @@ type Coordinator struct {
 func New(c Config) (*Coordinator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
+	}
+	if c.Mirror == lease.Mirror(alone{}) {
+		c.Lease.Unmirrored = true
 	}
 	return &Coordinator{c, startClock()}, nil
 }

@@ -71,8 +71,8 @@ func (g *gate) Apply(ctx context.Context, t *lease.Turn) error {
 func TestNoAnswerLeavesBeforeItIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config(t, `limits: [{key: k, rules: [2/1h, 2 concurrent]}]`)
-		mirror := newGate(cfg.Mirror.(*coordinator.Memory))
-		cfg.Mirror = mirror
+		mirror := newGate(coordinator.NewMemory())
+		cfg.Mirror, cfg.Elector = mirror, mirror
 		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
 			slotted := func(seq uint64) lease.Request {
 				r := request(seq, 0)
@@ -140,8 +140,8 @@ func TestNoAnswerLeavesBeforeItIsRecorded(t *testing.T) {
 func TestFencedTurnIsNeverAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config(t, `limits: [{key: k, rules: [1/1h]}]`)
-		mirror := newGate(cfg.Mirror.(*coordinator.Memory))
-		cfg.Mirror = mirror
+		mirror := newGate(coordinator.NewMemory())
+		cfg.Mirror, cfg.Elector = mirror, mirror
 		c, err := coordinator.New(cfg)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

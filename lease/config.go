@@ -26,6 +26,9 @@ type Config struct {
 	RecallEvery time.Duration
 	// Line is how many requests may wait on one key, or on one prefix of it.
 	Line int
+	// Unmirrored says that nobody keeps a copy of the ledger: turns carry no
+	// records, and no key has to be loaded.
+	Unmirrored bool
 	// PPM is by how many millionths two clocks may run apart, both errors
 	// together, 0 to 100,000; trailing windows grow by it.
 	PPM int64

@@ -13,13 +13,13 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 	if w.places != nil {
 		l.leave(w)
 	}
-	le := &lease{id: w.req.ID, keys: w.req.Keys, accounts: w.accounts, began: l.now}
+	le := &lease{id: w.req.ID, keys: w.req.Keys, began: l.now}
+	for _, a := range w.accounts {
+		le.hold(a)
+	}
 	le.tokens.Expires = l.now.Add(l.config.TokenTTL)
 	le.slots.Expires = l.now.Add(l.config.SlotTTL)
 	l.leases[le.name()] = le
-	for _, a := range le.accounts {
-		a.leases = append(a.leases, le)
-	}
 	l.give(le, amount)
 	l.granted = append(l.granted, w)
 }

@@ -1,6 +1,10 @@
 package lease
 
-import "ration/algo"
+import (
+	"slices"
+
+	"ration/algo"
+)
 
 // lease is a lease as the ledger keeps it, from its grant until nothing of it is
 // held any more. It holds from each of its accounts the same amounts.
@@ -8,6 +12,7 @@ type lease struct {
 	id       ID
 	keys     []Key
 	accounts []*account
+	places   []int // in the leases of accounts, in their order
 	began    algo.Instant
 	tokens   Part
 	slots    Part
@@ -24,6 +29,23 @@ func (le *lease) part(of resource) *Part {
 		return &le.slots
 	}
 	return &le.tokens
+}
+
+// hold makes the lease one that holds from the account.
+func (le *lease) hold(a *account) {
+	le.accounts = append(le.accounts, a)
+	le.places = append(le.places, len(a.leases))
+	a.leases = append(a.leases, le)
+}
+
+// remove takes out the lease at a place; the last one moves there.
+func (a *account) remove(place int) {
+	last := len(a.leases) - 1
+	moved := a.leases[last]
+	a.leases[place] = moved
+	a.leases[last] = nil
+	a.leases = a.leases[:last]
+	moved.places[slices.Index(moved.accounts, a)] = place
 }
 
 func (le *lease) over() bool { return le.tokens.rest() == 0 && le.slots.rest() == 0 }
@@ -69,16 +91,8 @@ func (l *Ledger) endIfOver(le *lease) {
 		return
 	}
 	delete(l.leases, le.name())
-	for _, a := range le.accounts {
-		for i, other := range a.leases {
-			if other == le {
-				last := len(a.leases) - 1
-				a.leases[i] = a.leases[last]
-				a.leases[last] = nil
-				a.leases = a.leases[:last]
-				break
-			}
-		}
+	for i, a := range le.accounts {
+		a.remove(le.places[i])
 		l.touch(a)
 	}
 	l.remember(le.name(), Answer{ID: le.id, Outcome: Ended})

@@ -195,7 +195,7 @@ func (l *Ledger) stir(a *account) {
 
 // touch marks an account whose record has changed.
 func (l *Ledger) touch(a *account) {
-	if !a.touched {
+	if !a.touched && !l.config.Unmirrored {
 		a.touched = true
 		l.touched = append(l.touched, a)
 	}
@@ -246,7 +246,9 @@ func (l *Ledger) sweepBudget() int {
 
 // drop lets go of an account at rest, here and in the mirror.
 func (l *Ledger) drop(a *account) {
-	l.turn.Records = append(l.turn.Records, Record{Key: a.key})
+	if !l.config.Unmirrored {
+		l.turn.Records = append(l.turn.Records, Record{Key: a.key})
+	}
 	last := len(l.order) - 1
 	l.order[a.sweep] = l.order[last]
 	l.order[a.sweep].sweep = a.sweep

@@ -68,8 +68,11 @@ func (a *account) record(now algo.Instant) Record {
 
 // Unloaded names the limited prefixes that the messages are about and the
 // ledger does not have: the leader loads their records and restores them before
-// the turn.
+// the turn. An unmirrored ledger has all there are.
 func (l *Ledger) Unloaded(in []Message) []Key {
+	if l.config.Unmirrored {
+		return nil
+	}
 	var missing []Key
 	seen := map[Key]bool{}
 	look := func(keys []Key) {
@@ -156,8 +159,7 @@ func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
 			l.timers.set(timer{at: at, lease: le})
 		}
 	}
-	le.accounts = append(le.accounts, a)
-	a.leases = append(a.leases, le)
+	le.hold(a)
 	if n := le.slots.rest(); n > 0 && a.slots != nil {
 		a.slots[r.ID.Holder] += n
 	}

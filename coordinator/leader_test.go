@@ -157,6 +157,8 @@ func TestLeaderDeliversRecalls(t *testing.T) {
 func TestSuccessorKnowsWhatWasPromised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config(t, `limits: [{key: k, rules: [1/1h]}]`)
+		memory := coordinator.NewMemory()
+		cfg.Mirror, cfg.Elector = memory, memory
 		var granted lease.Answer
 		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
 			var err error

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"ration/bench/measure"
+	"ration/bus"
+)
+
+const (
+	outstanding = 256
+	patience    = 10 * time.Second
+)
+
+// asker asks the other process.
+type asker struct {
+	nc      *nats.Conn
+	acquire string // subject
+	echo    string // subject
+	seq     atomic.Uint64
+	failed  atomic.Pointer[error]
+}
+
+// grants measures leases granted over NATS beside an echo of the same bytes.
+func grants(bounds *measure.Bounds) error {
+	url, end, err := responder()
+	if err != nil {
+		return err
+	}
+	defer end()
+	nc, err := bus.Connect(url, bus.ConnectConfig{})
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	a := &asker{nc: nc, acquire: fmt.Sprintf("ration.v1.default.p.%d.acquire.k", bus.Partition("k", 1))}
+	reply, err := nc.Request(a.acquire, a.body(), patience)
+	if err != nil {
+		return err
+	}
+	if err := granted(reply.Data); err != nil {
+		return err
+	}
+	a.echo = fmt.Sprintf("echo.%d", len(reply.Data))
+	fmt.Printf("\na request of %d bytes and an answer of %d; %d outstanding\n", len(a.body()), len(reply.Data), outstanding)
+
+	const rounds, length = 7, 500 * time.Millisecond
+	results := measure.Rounds(rounds, length,
+		measure.Case{Name: "echo, nc.Request", Run: a.requests(a.echo)},
+		measure.Case{Name: "grants, nc.Request", Run: a.requests(a.acquire)},
+		measure.Case{Name: "echo, pipelined", Run: a.pipelined(a.echo)},
+		measure.Case{Name: "grants, pipelined", Run: a.pipelined(a.acquire)})
+	if err := a.failed.Load(); err != nil {
+		return *err
+	}
+	table("leases over NATS, two processes", results)
+	bounds.AtLeast("grants-of-echo", named(results, "echo, nc.Request")/named(results, "grants, nc.Request"), 0.75)
+	return nil
+}
+
+// responder starts this program as the other process.
+func responder() (url string, end func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	cmd := exec.Command(self, "respond")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	end = func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		end()
+		return "", nil, fmt.Errorf("bench: the other process told no address: %w", err)
+	}
+	return strings.TrimSpace(line), end, nil
+}
+
+// body is a request for one token, under an id of its own.
+func (a *asker) body() []byte {
+	return fmt.Appendf(nil, `{"v":1,"id":"bench.1/%09d","keys":["k"],"want":{"tokens":1},"need":{"tokens":1},"sent":"1ms","patience":"10s"}`,
+		a.seq.Add(1)+100_000_000)
+}
+
+// granted says what is wrong with an answer.
+func granted(body []byte) error {
+	var answer struct {
+		Outcome string `json:"outcome"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Outcome != "granted" {
+		return fmt.Errorf("bench: no grant: %s", body)
+	}
+	return nil
+}
+
+func (a *asker) fail(err error) { a.failed.CompareAndSwap(nil, &err) }
+
+// requests asks n times, from as many goroutines as may be outstanding.
+func (a *asker) requests(subject string) func(int) {
+	return func(n int) {
+		var next atomic.Int64
+		var g sync.WaitGroup
+		for range outstanding {
+			g.Go(func() {
+				for next.Add(1) <= int64(n) {
+					if _, err := a.nc.Request(subject, a.body(), patience); err != nil {
+						a.fail(err)
+						return
+					}
+				}
+			})
+		}
+		g.Wait()
+	}
+}
+
+// pipelined publishes n requests with one inbox for all replies.
+func (a *asker) pipelined(subject string) func(int) {
+	return func(n int) {
+		inbox := a.nc.NewInbox()
+		places := make(chan struct{}, outstanding)
+		sub, err := a.nc.Subscribe(inbox, func(*nats.Msg) { <-places })
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		late := time.NewTimer(time.Minute)
+		defer late.Stop()
+		for range n + outstanding {
+			select {
+			case places <- struct{}{}:
+			case <-late.C:
+				a.fail(fmt.Errorf("bench: %s: replies are missing", subject))
+				return
+			}
+			if n--; n >= 0 {
+				if err := a.nc.PublishRequest(subject, inbox, a.body()); err != nil {
+					a.fail(err)
+					return
+				}
+			}
+		}
+		_ = sub.Unsubscribe()
+	}
+}

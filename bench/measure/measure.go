@@ -1,0 +1,66 @@
+package measure
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Case is one thing to be timed.
+type Case struct {
+	Name string
+	// Run does it n times, from as many goroutines as it likes.
+	Run func(n int)
+}
+
+// Result is the median of a case's rounds.
+type Result struct {
+	Name string
+	// Each is how long one operation took: the wall time of a round by the
+	// number of operations in it.
+	Each time.Duration
+	// PerSecond is how many operations there were in a second.
+	PerSecond float64
+	// Exact is Each with its fraction of a nanosecond.
+	Exact float64
+}
+
+// Rounds times the cases in turn, rounds times each, in rounds of about the
+// given length.
+func Rounds(rounds int, length time.Duration, cases ...Case) []Result {
+	sizes := make([]int, len(cases))
+	for i, c := range cases {
+		sizes[i] = size(c, length)
+	}
+	times := make([][]float64, len(cases))
+	for range rounds {
+		for i, c := range cases {
+			began := time.Now()
+			c.Run(sizes[i])
+			times[i] = append(times[i], float64(time.Since(began))/float64(sizes[i]))
+		}
+	}
+	results := make([]Result, len(cases))
+	for i, c := range cases {
+		each := Median(times[i])
+		results[i] = Result{Name: c.Name, Each: time.Duration(each), PerSecond: 1e9 / each, Exact: each}
+	}
+	return results
+}
+
+// size is how many operations take about so long.
+func size(c Case, length time.Duration) int {
+	for n := 64; ; n *= 2 {
+		began := time.Now()
+		c.Run(n)
+		if took := time.Since(began); took > length/8 {
+			return max(1, int(float64(n)*float64(length)/float64(took)))
+		}
+	}
+}
+
+// Median is the middle one, the lower of two.
+func Median[T cmp.Ordered](of []T) T {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[(len(sorted)-1)/2]
+}

@@ -1,0 +1,42 @@
+package measure_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"ration/bench/measure"
+)
+
+// TestCasesTakeTurns: no case has its rounds in one piece.
+func TestCasesTakeTurns(t *testing.T) {
+	var order string
+	note := func(name string) measure.Case {
+		return measure.Case{Name: name, Run: func(n int) {
+			if len(order) == 0 || order[len(order)-1:] != name {
+				order += name
+			}
+			time.Sleep(time.Duration(n) * 20 * time.Microsecond)
+		}}
+	}
+	results := measure.Rounds(3, 4*time.Millisecond, note("a"), note("b"))
+	if order != "abababab" { // once to find the size, then three rounds
+		t.Fatalf("the cases ran as %q", order)
+	}
+	if results[0].Each < 20*time.Microsecond || results[0].PerSecond > 50_000 {
+		t.Fatalf("20 us or more a piece, and it says %v, %v a second", results[0].Each, results[0].PerSecond)
+	}
+}
+
+func TestBoundsSayWhatIsShort(t *testing.T) {
+	var out bytes.Buffer
+	b := measure.Bounds{To: &out}
+	b.AtMost("quick", 0.4, 0.4)
+	b.AtMost("slow", 0.41, 0.4)
+	b.AtLeast("many", 0.75, 0.75)
+	b.AtLeast("few", 0.7, 0.75)
+	want := "ratio quick 0.400 0.4 ok\nratio slow 0.410 0.4 short\nratio many 0.750 0.75 ok\nratio few 0.700 0.75 short\n"
+	if out.String() != want || b.Short != 2 {
+		t.Fatalf("%d short of:\n%s", b.Short, out.String())
+	}
+}

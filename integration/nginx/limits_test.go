@@ -79,7 +79,7 @@ func (s *server) judge(location string, made []call) seen {
 func fleetIsServed(t *testing.T, s *server, limit string, l length) seen {
 	t.Helper()
 	found := s.judge("/"+limit, play(t, sharing(t, s, "nginx/"+limit), callers, s.url+"/"+limit, l.calls()))
-	t.Log("the fleet: ", found)
+	t.Log("the fleet:", found)
 	require.Len(t, found.shares, workers, "each worker takes part")
 	return found
 }
@@ -108,7 +108,7 @@ func TestCallsUnderWayAreNotRefused(t *testing.T) {
 func TestEvenCallsAreRefusedNoMoreThanALoop(t *testing.T) {
 	t.Parallel()
 	s := start(t, slow)
-	l := length{little: 20, usual: 60, full: 300}
+	l := length{little: 40, usual: 60, full: 300}
 	const gap = 100 * time.Millisecond
 	guarded := gap + guardOf(t, "nginx/even")
 	loop, spaced := newPace(t, s, "loop", gap), newPace(t, s, "spaced", guarded)
@@ -119,8 +119,8 @@ func TestEvenCallsAreRefusedNoMoreThanALoop(t *testing.T) {
 	found := fleetIsServed(t, s, "even", l)
 	loops.Wait()
 	bound := loop.judged()
-	t.Log("a loop each 100 ms: ", bound)
-	t.Log("a loop as slow as the fleet: ", spaced.judged())
+	t.Log("a loop each 100 ms:", bound)
+	t.Log("a loop as slow as the fleet:", spaced.judged())
 	require.GreaterOrEqual(t, found.closest, guarded)
 	require.LessOrEqual(t, found.refused, bound.refused, "%v\n%s", found, s.errors())
 }

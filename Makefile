@@ -8,7 +8,7 @@ SEEDS       ?= 1000
 FUZZTIME    ?= 20s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build run test race sim mutants fuzz lint bench proof clean
+.PHONY: help build run test nginx race sim mutants fuzz lint bench proof clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -21,6 +21,9 @@ run: build ## show a fleet of four workers keeping one contract (7 s)
 
 test: ## all tests, in their short form
 	$(GO) test $(TESTFLAGS) ./...
+
+nginx: ## install nginx, for the tests that play against it (Debian and its kin)
+	@integration/nginx/install.sh
 
 race: ## all tests under the race detector
 	$(GO) test -race -timeout 30m $(TESTFLAGS) ./...
@@ -46,6 +49,7 @@ bench: ## measure the hot paths
 proof: run race sim mutants ## everything that is claimed, at full length, with its figures (an hour)
 	$(GO) test ./integration/sim -count=1 -v -run TestChained
 	RATION_PROOF=1 $(GO) test ./integration/system ./lease -count=1 -v -timeout 60m
+	RATION_PROOF=1 $(GO) test ./integration/nginx -count=1 -v
 
 clean: ## remove what was built
 	rm -rf bin

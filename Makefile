@@ -8,7 +8,7 @@ SEEDS       ?= 1000
 FUZZTIME    ?= 20s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build run test nginx race sim mutants fuzz lint bench proof clean
+.PHONY: help build run test nginx race sim mutants fuzz lint bench bench-peers proof clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -23,7 +23,7 @@ test: ## all tests, in their short form
 	$(GO) test $(TESTFLAGS) ./...
 
 nginx: ## install nginx, for the tests that play against it (Debian and its kin)
-	@integration/nginx/install.sh
+	@integration/install.sh nginx
 
 race: ## all tests under the race detector
 	$(GO) test -race -timeout 30m $(TESTFLAGS) ./...
@@ -42,9 +42,14 @@ lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "run gofmt on:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+	cd bench && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./...
 
-bench: ## measure the hot paths
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## measure the hot paths beside what they are compared with (a minute)
+	cd bench && $(GO) run .
+
+bench-peers: ## the same beside limiters that ask Redis each time; installs redis-server
+	@integration/install.sh redis-server
+	cd bench && $(GO) run ./peers
 
 proof: run race sim mutants ## everything that is claimed, at full length, with its figures (an hour)
 	$(GO) test ./integration/sim -count=1 -v -run TestChained

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -43,11 +44,11 @@ func allow(bounds *measure.Bounds) error {
 		measure.Case{Name: "two rate.Limiter chained", Run: serial(chained)},
 		measure.Case{Name: "Allow", Run: serial(one.Allow)},
 		measure.Case{Name: "Allow, two windows", Run: serial(two.Allow)})
-	table("one goroutine", alone)
+	measure.Table(os.Stdout, "one goroutine", alone)
 	together := measure.Rounds(rounds, length,
 		measure.Case{Name: "rate.Limiter.Allow", Run: parallel(theirs.Allow)},
 		measure.Case{Name: "Allow", Run: parallel(one.Allow)})
-	table(fmt.Sprintf("%d goroutines on %d cores", runtime.GOMAXPROCS(0), runtime.NumCPU()), together)
+	measure.Table(os.Stdout, fmt.Sprintf("%d goroutines on %d cores", runtime.GOMAXPROCS(0), runtime.NumCPU()), together)
 
 	bounds.AtMost("allow", named(alone, "Allow")/named(alone, "rate.Limiter.Allow"), 0.4)
 	bounds.AtMost("allow-all-cores", named(together, "Allow")/named(together, "rate.Limiter.Allow"), 0.5)

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"ration/bench/measure"
+	"ration/bench/responder"
 	"ration/bus"
 )
 
@@ -33,7 +31,7 @@ type asker struct {
 
 // grants measures leases granted over NATS beside an echo of the same bytes.
 func grants(bounds *measure.Bounds) error {
-	url, end, err := responder()
+	url, end, err := responder.Start(onePolicy)
 	if err != nil {
 		return err
 	}
@@ -63,40 +61,9 @@ func grants(bounds *measure.Bounds) error {
 	if err := a.failed.Load(); err != nil {
 		return *err
 	}
-	table("leases over NATS, two processes", results)
+	measure.Table(os.Stdout, "leases over NATS, two processes", results)
 	bounds.AtLeast("grants-of-echo", named(results, "echo, nc.Request")/named(results, "grants, nc.Request"), 0.75)
 	return nil
-}
-
-// responder starts this program as the other process.
-func responder() (url string, end func(), err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", nil, err
-	}
-	cmd := exec.Command(self, "respond")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
-	}
-	end = func() {
-		_ = in.Close()
-		_ = cmd.Wait()
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		end()
-		return "", nil, fmt.Errorf("bench: the other process told no address: %w", err)
-	}
-	return strings.TrimSpace(line), end, nil
 }
 
 // body is a request for one token, under an id of its own.

@@ -14,13 +14,11 @@ import (
 	"slices"
 
 	"ration/bench/measure"
+	"ration/bench/responder"
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "respond" {
-		exit(respond())
-		return
-	}
+	responder.Main()
 	parts := os.Args[1:]
 	if len(parts) == 0 {
 		parts = []string{"allow", "grants"}
@@ -48,18 +46,6 @@ func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
-	}
-}
-
-// table prints results in columns, each beside the first.
-func table(title string, results []measure.Result) {
-	fmt.Printf("\n%s\n", title)
-	width := 0
-	for _, r := range results {
-		width = max(width, len(r.Name))
-	}
-	for _, r := range results {
-		fmt.Printf("  %-*s %12.1f ns %14.0f/s %8.2f\n", width, r.Name, r.Exact, r.PerSecond, r.Exact/results[0].Exact)
 	}
 }
 

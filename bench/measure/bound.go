@@ -13,7 +13,9 @@ type Bounds struct {
 }
 
 // AtMost prints a ratio that is to be the bound or less.
-func (b *Bounds) AtMost(name string, value, bound float64) { b.print(name, value, bound, value <= bound) }
+func (b *Bounds) AtMost(name string, value, bound float64) {
+	b.print(name, value, bound, value <= bound)
+}
 
 // AtLeast prints a ratio that is to be the bound or more.
 func (b *Bounds) AtLeast(name string, value, bound float64) {

@@ -2,6 +2,8 @@ package measure
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"slices"
 	"time"
 )
@@ -63,4 +65,16 @@ func size(c Case, length time.Duration) int {
 func Median[T cmp.Ordered](of []T) T {
 	sorted := slices.Sorted(slices.Values(of))
 	return sorted[(len(sorted)-1)/2]
+}
+
+// Table prints results in columns, each beside the first.
+func Table(to io.Writer, title string, results []Result) {
+	fmt.Fprintf(to, "\n%s\n", title)
+	width := 0
+	for _, r := range results {
+		width = max(width, len(r.Name))
+	}
+	for _, r := range results {
+		fmt.Fprintf(to, "  %-*s %12.1f ns %14.0f/s %8.2f\n", width, r.Name, r.Exact, r.PerSecond, r.Exact/results[0].Exact)
+	}
 }

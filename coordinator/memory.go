@@ -17,7 +17,7 @@ type Memory struct {
 	taken   bool
 	epoch   lease.Epoch
 	seq     uint64
-	records *table.Table[string] // packed
+	records *table.Table[string, string] // packed
 	packer  packer
 }
 

@@ -10,8 +10,8 @@ const parts = 256
 
 // Table is a set of values, one for each key. New makes one. It is not safe for
 // concurrent use.
-type Table[V any] struct {
-	key   func(V) string
+type Table[K comparable, V any] struct {
+	key   func(V) K
 	seed  maphash.Seed // strangers cannot choose keys that meet
 	parts [parts]part[V]
 	n     int
@@ -27,16 +27,16 @@ type part[V any] struct {
 }
 
 // New gives an empty table. key gives the key of a value, always the same.
-func New[V any](key func(V) string) *Table[V] {
-	return &Table[V]{key: key, seed: maphash.MakeSeed()}
+func New[K comparable, V any](key func(V) K) *Table[K, V] {
+	return &Table[K, V]{key: key, seed: maphash.MakeSeed()}
 }
 
 // Len is how many values there are.
-func (t *Table[V]) Len() int { return t.n }
+func (t *Table[K, V]) Len() int { return t.n }
 
 // Get gives the value of a key.
-func (t *Table[V]) Get(key string) (v V, ok bool) {
-	h := maphash.String(t.seed, key)
+func (t *Table[K, V]) Get(key K) (v V, ok bool) {
+	h := maphash.Comparable(t.seed, key)
 	p := &t.parts[h%parts]
 	if at, ok := t.find(p, h, key); ok {
 		return p.values[at], true
@@ -45,9 +45,9 @@ func (t *Table[V]) Get(key string) (v V, ok bool) {
 }
 
 // Put adds a value, in the place of the one that has its key if there is one.
-func (t *Table[V]) Put(v V) {
+func (t *Table[K, V]) Put(v V) {
 	key := t.key(v)
-	h := maphash.String(t.seed, key)
+	h := maphash.Comparable(t.seed, key)
 	p := &t.parts[h%parts]
 	if at, ok := t.find(p, h, key); ok {
 		p.values[at] = v
@@ -61,8 +61,8 @@ func (t *Table[V]) Put(v V) {
 }
 
 // Delete takes out the value of a key, if there is one.
-func (t *Table[V]) Delete(key string) {
-	h := maphash.String(t.seed, key)
+func (t *Table[K, V]) Delete(key K) {
+	h := maphash.Comparable(t.seed, key)
 	p := &t.parts[h%parts]
 	at, ok := t.find(p, h, key)
 	if !ok {
@@ -74,7 +74,7 @@ func (t *Table[V]) Delete(key string) {
 	// belongs: so a value is always found before the first gap.
 	size := len(p.tags)
 	for next := (at + 1) % size; p.tags[next] != 0; next = (next + 1) % size {
-		belongs := home(maphash.String(t.seed, t.key(p.values[next])), size)
+		belongs := home(maphash.Comparable(t.seed, t.key(p.values[next])), size)
 		if (next-belongs+size)%size >= (next-at+size)%size {
 			p.tags[at], p.values[at] = p.tags[next], p.values[next]
 			at = next
@@ -88,7 +88,7 @@ func (t *Table[V]) Delete(key string) {
 }
 
 // find gives the place of a key in its part.
-func (t *Table[V]) find(p *part[V], h uint64, key string) (at int, ok bool) {
+func (t *Table[K, V]) find(p *part[V], h uint64, key K) (at int, ok bool) {
 	size := len(p.tags)
 	if size == 0 {
 		return 0, false
@@ -106,7 +106,7 @@ func (t *Table[V]) find(p *part[V], h uint64, key string) (at int, ok bool) {
 }
 
 // resize gives a part room for size values; at least one place stays empty.
-func (t *Table[V]) resize(p *part[V], size int) {
+func (t *Table[K, V]) resize(p *part[V], size int) {
 	old := *p
 	*p = part[V]{}
 	if size > 0 {
@@ -114,7 +114,7 @@ func (t *Table[V]) resize(p *part[V], size int) {
 	}
 	for i, tag := range old.tags {
 		if tag != 0 {
-			p.add(maphash.String(t.seed, t.key(old.values[i])), old.values[i])
+			p.add(maphash.Comparable(t.seed, t.key(old.values[i])), old.values[i])
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (k guardedCounter) advance(w *Window, to Instant) {
 		return
 	}
 	t := to.Add(-k.guard)
-	w.own -= w.trail.drop(k.before(k.start(t)), 1)
+	w.own -= w.forget(k.before(k.start(t)), 1)
 	w.spent = k.weigh(w, t)
 }
 
@@ -52,7 +52,7 @@ func (k guardedCounter) weigh(w *Window, t Instant) int64 {
 }
 
 func (k guardedCounter) settle(w *Window, n int64, _ Instant) {
-	w.trail.record(n, k.counted(w.seen), 1)
+	w.mark(n, k.counted(w.seen), 1)
 	w.own += n
 	w.spent += n
 }
@@ -81,7 +81,7 @@ func (k guardedCounter) restore(w *Window, st State) {
 	for _, m := range marks {
 		n := min(m.N, bounded(unlimited)-w.own)
 		if start := k.start(m.At); n > 0 && start >= k.before(k.start(t)) {
-			w.trail.record(n, start, 1)
+			w.mark(n, start, 1)
 			w.own += n
 		}
 	}

@@ -66,7 +66,7 @@ func (k fixed) advance(w *Window, to Instant) {
 	if k.clocks.Guard == 0 {
 		w.spent = 0
 	} else {
-		w.spent -= w.trail.drop(start, 1)
+		w.spent -= w.forget(start, 1)
 	}
 }
 
@@ -77,7 +77,7 @@ func (k fixed) settle(w *Window, n int64, at Instant) {
 	}
 	w.spent += n
 	if k.clocks.Guard > 0 {
-		w.trail.record(n, k.start(latest), 1)
+		w.mark(n, k.start(latest), 1)
 	}
 }
 
@@ -130,7 +130,7 @@ func (k fixed) restore(w *Window, st State) {
 	if len(st.Marks) == 0 {
 		w.spent = bounded(st.Spent)
 		if w.spent > 0 && k.clocks.Guard > 0 {
-			w.trail.record(w.spent, k.start(k.latest(w, w.seen)), 1)
+			w.mark(w.spent, k.start(k.latest(w, w.seen)), 1)
 		}
 		return
 	}
@@ -139,7 +139,7 @@ func (k fixed) restore(w *Window, st State) {
 		if start := k.start(m.At); n > 0 && int64(start) >= w.own {
 			w.spent += n
 			if k.clocks.Guard > 0 {
-				w.trail.record(n, start, 1)
+				w.mark(n, start, 1)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // A million keys under three rules each have to fit.
 func TestWindowIsSmall(t *testing.T) {
-	require.LessOrEqual(t, unsafe.Sizeof(algo.Window{}), uintptr(72))
+	require.LessOrEqual(t, unsafe.Sizeof(algo.Window{}), uintptr(48))
 	require.Equal(t, uintptr(16), unsafe.Sizeof(algo.Mark{}))
 }
 
@@ -109,4 +109,28 @@ func TestGridIsAgainstTheCaller(t *testing.T) {
 		}
 	}
 	require.Equal(t, int64(3000), mostTrailing(spends, int64(time.Second)))
+}
+
+// A sliding window that was used once, or is at rest again, keeps no list of
+// marks: most of a million keys are such.
+func TestTheOnlyMarkTakesNoRoom(t *testing.T) {
+	spec := exact(t, "100/1s")
+	now := at
+	w := spec.Window(now)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		now = now.Add(time.Second)
+		w.Take(now, 2)
+		w.Settle(now, 2, now)
+	}))
+	require.Equal(t, []algo.Mark{{At: now, N: 2}}, w.State(now).Marks)
+	again := spec.Restore(w.State(now))
+	require.Equal(t, w.State(now), again.State(now))
+	for range 50 {
+		now = now.Add(ms)
+		again.Take(now, 1)
+		again.Settle(now, 1, now)
+	}
+	require.Len(t, again.State(now).Marks, 51)
+	require.True(t, again.Idle(now.Add(time.Second)))
+	require.Equal(t, spec.Window(now.Add(time.Second)), again, "as one never used")
 }

@@ -30,13 +30,14 @@ type State struct {
 // State copies out what the window remembers at now.
 func (w *Window) State(now Instant) State {
 	w.see(now)
-	return State{
-		Seen:  w.seen,
-		Held:  w.held,
-		Spent: w.spent,
-		Own:   w.own,
-		Marks: append([]Mark(nil), w.trail.live()...),
+	st := State{Seen: w.seen, Held: w.held, Spent: w.spent, Own: w.own}
+	if k, ok := w.spec.kind.(trailing); ok {
+		var room [1]Mark
+		st.Own, st.Marks = 0, append([]Mark(nil), k.marks(w, &room)...)
+	} else {
+		st.Marks = append([]Mark(nil), w.trail.live()...)
 	}
+	return st
 }
 
 // Restore gives a window that goes on from st. The rule may have another limit

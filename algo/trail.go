@@ -15,7 +15,7 @@ const (
 	// where there are at most gridMarks+1 multiples of a part; so there are
 	// never more than exactMarks + gridMarks + 1 marks.
 	gridMarks = 1024
-	// keptMarks is how much room an empty trail keeps.
+	// keptMarks is how much room a trail keeps however few marks are left.
 	keptMarks = 64
 )
 
@@ -31,22 +31,42 @@ type trail struct {
 }
 
 // live gives the marks not forgotten yet.
-func (t *trail) live() []Mark { return t.marks[t.head:] }
+func (t *trail) live() []Mark {
+	if t == nil {
+		return nil
+	}
+	return t.marks[t.head:]
+}
+
+// forget drops from the window's trail, and the trail with its last mark: of a
+// million windows that were used once, few have marks.
+func (w *Window) forget(now Instant, span time.Duration) (n int64) {
+	if w.trail != nil {
+		if n = w.trail.drop(now, span); len(w.trail.live()) == 0 {
+			w.trail = nil
+		}
+	}
+	return n
+}
+
+// mark records in the window's trail.
+func (w *Window) mark(n int64, at Instant, grid time.Duration) {
+	if w.trail == nil {
+		w.trail = new(trail)
+	}
+	w.trail.record(n, at, grid)
+}
 
 // drop forgets what is dated a span or more before now and gives how many tokens
-// that was.
+// that was. Where few are left, so is their room.
 func (t *trail) drop(now Instant, span time.Duration) int64 {
 	var n int64
 	for t.head < len(t.marks) && now.Sub(t.marks[t.head].At) >= span {
 		n += t.marks[t.head].N
 		t.head++
 	}
-	if t.head == len(t.marks) {
-		t.head = 0
-		t.marks = t.marks[:0]
-		if cap(t.marks) > keptMarks {
-			t.marks = nil
-		}
+	if left := t.live(); n > 0 && cap(t.marks) > keptMarks && len(left) < cap(t.marks)/4 {
+		t.marks, t.head = append(make([]Mark, 0, 2*len(left)), left...), 0
 	}
 	return n
 }

@@ -26,25 +26,49 @@ func newTrailing(span time.Duration) trailing {
 func (k trailing) begin(*Window) {}
 
 func (k trailing) advance(w *Window, to Instant) {
-	if w.spent > 0 {
-		w.spent -= w.trail.drop(to, k.span)
+	switch {
+	case w.spent == 0:
+	case w.trail != nil:
+		w.spent -= w.forget(to, k.span)
+	case to.Sub(Instant(w.own)) >= k.span:
+		w.spent, w.own = 0, 0
 	}
+}
+
+// marks gives the marks not forgotten yet. While there is one, it needs no trail:
+// its date is the window's own, and its tokens are all that is spent.
+func (k trailing) marks(w *Window, room *[1]Mark) []Mark {
+	if w.trail != nil || w.spent == 0 {
+		return w.trail.live()
+	}
+	room[0] = Mark{Instant(w.own), w.spent}
+	return room[:]
 }
 
 func (k trailing) settle(w *Window, n int64, at Instant) {
 	if w.seen.Sub(at) >= k.span {
 		return
 	}
-	w.trail.record(n, at, k.grid)
+	switch {
+	case w.trail != nil:
+		w.trail.record(n, at, k.grid)
+	case w.spent == 0:
+		w.own = int64(at)
+	default:
+		w.mark(w.spent, Instant(w.own), k.grid)
+		w.trail.record(n, at, k.grid)
+		w.own = 0
+	}
 	w.spent += n
 }
 
 // wait walks all that will come back, marks and due together, by rising date,
 // until enough has.
 func (k trailing) wait(w *Window, n, free int64, due []Due) (Instant, bool) {
-	marks := w.trail.live()
+	var room [1]Mark
+	marks := k.marks(w, &room)
 	if len(due) > 0 && len(marks)+len(due) > exactMarks && k.span > 0 {
-		marks, due = k.foresee(w, due), nil
+		marks, due = k.foresee(w, marks, due), nil
 	}
 	for {
 		var next Instant
@@ -66,8 +90,8 @@ func (k trailing) wait(w *Window, n, free int64, due []Due) (Instant, bool) {
 // foresee gives the marks there will have been once everything due is settled,
 // those that will have come back by then among them. Where there are many, the
 // date of a new mark depends on how many are left at that instant.
-func (k trailing) foresee(w *Window, due []Due) []Mark {
-	t := trail{marks: slices.Clone(w.trail.live())}
+func (k trailing) foresee(w *Window, marks []Mark, due []Due) []Mark {
+	t := trail{marks: slices.Clone(marks)}
 	var back []Mark
 	for _, d := range due {
 		seen := max(d.At, w.seen)
@@ -92,14 +116,22 @@ func (k trailing) foresee(w *Window, due []Due) []Mark {
 // restore takes the marks as they are, since one that moved would break a wait
 // already told, and trusts their sum over Spent.
 func (k trailing) restore(w *Window, st State) {
+	var marks []Mark
 	for _, m := range st.Marks {
 		if m.N > 0 {
-			w.trail.marks = append(w.trail.marks, m)
+			marks = append(marks, m)
 			w.spent = bounded(w.spent + min(m.N, unlimited))
 		}
 	}
+	if len(marks) == 1 && marks[0].N == w.spent {
+		w.own = int64(marks[0].At)
+		return
+	}
 	byDate := func(a, b Mark) int { return cmp.Compare(a.At, b.At) }
-	if !slices.IsSortedFunc(w.trail.marks, byDate) {
-		slices.SortFunc(w.trail.marks, byDate)
+	if !slices.IsSortedFunc(marks, byDate) {
+		slices.SortFunc(marks, byDate)
+	}
+	if len(marks) > 0 {
+		w.trail = &trail{marks: marks}
 	}
 }

@@ -18,9 +18,10 @@ type Window struct {
 	held  int64
 	spent int64
 	// own belongs to the kind: where a fixed period began, what a bucket has
-	// refilled of the next token, or what the period before counted.
+	// refilled of the next token, what the period before counted, or the date of
+	// the only mark of a trailing window.
 	own   int64
-	trail trail
+	trail *trail // nil while there is no mark, or only that one
 }
 
 // see brings the window up to now.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"ration/internal/table"
 	"ration/lease"
 )
 
@@ -16,7 +17,8 @@ type Memory struct {
 	taken   bool
 	epoch   lease.Epoch
 	seq     uint64
-	records map[lease.Key]lease.Record
+	records *table.Table[string, string] // packed
+	packer  packer
 }
 
 var (
@@ -26,7 +28,11 @@ var (
 
 // NewMemory gives an empty mirror with a free seat.
 func NewMemory() *Memory {
-	return &Memory{freed: make(chan struct{}), records: map[lease.Key]lease.Record{}}
+	return &Memory{
+		freed:   make(chan struct{}),
+		records: table.New(packedKey),
+		packer:  packer{place: map[string]uint64{}},
+	}
 }
 
 // Campaign waits for the seat to be free, or for ctx to end, and takes it with
@@ -86,8 +92,8 @@ func (m *Memory) fence(e lease.Epoch) error {
 func (m *Memory) Load(_ context.Context, key lease.Key) (lease.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.records[key]; ok {
-		return r, nil
+	if packed, ok := m.records.Get(string(key)); ok {
+		return m.packer.unpack(packed), nil
 	}
 	return lease.Record{Key: key}, nil
 }
@@ -111,9 +117,9 @@ func (m *Memory) Apply(_ context.Context, t *lease.Turn) error {
 	m.seq = t.Seq
 	for _, r := range t.Records {
 		if r.Empty() {
-			delete(m.records, r.Key)
+			m.records.Delete(string(r.Key))
 		} else {
-			m.records[r.Key] = r
+			m.records.Put(m.packer.pack(r))
 		}
 	}
 	return nil

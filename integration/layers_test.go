@@ -23,8 +23,9 @@ var impure = []string{"sync", "os", "net", "log", "math/rand", "runtime", "unsaf
 // layers is the layering, from below. What no pattern matches has no place yet.
 var layers = []layer{
 	{pattern: "algo", never: append(impure, "context")},
-	{pattern: "lease", module: []string{"algo"}, outside: []string{"github.com/goccy/go-yaml"}, never: impure},
-	{pattern: "coordinator", module: []string{"lease", "algo"}, outside: []string{"golang.org/x/sync"}},
+	{pattern: "internal/...", never: append(impure, "context")},
+	{pattern: "lease", module: []string{"internal/table", "algo"}, outside: []string{"github.com/goccy/go-yaml"}, never: impure},
+	{pattern: "coordinator", module: []string{"internal/table", "lease", "algo"}, outside: []string{"golang.org/x/sync"}},
 	{pattern: "worker", module: []string{"lease", "algo"}, outside: []string{"golang.org/x/sync", "golang.org/x/sys"}},
 	{pattern: "bus", module: []string{"lease", "algo"},
 		outside: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"}},

@@ -22,6 +22,7 @@ const (
 type contract struct {
 	limit *Limit
 	rules []*contractRule
+	slots bool // whether a rule counts slots
 }
 
 type contractRule struct {
@@ -38,7 +39,7 @@ func newContract(l *Limit, ppm int64) *contract {
 		}
 		of := tokens
 		if !r.CountsTokens() {
-			of = slots
+			of, c.slots = slots, true
 		}
 		spec := algo.Compile(r, algo.Allowance{Guard: l.Guard, PPM: ppm})
 		c.rules = append(c.rules, &contractRule{spec: spec, text: r.String(), of: of})
@@ -47,22 +48,36 @@ func newContract(l *Limit, ppm int64) *contract {
 }
 
 // account is what the ledger knows of one limited prefix: its windows, the
-// leases that hold from it, and who waits. It is complete by itself.
+// leases that hold from it, and who waits. It is complete by itself. There may
+// be millions: what only one in use needs lies apart.
 type account struct {
 	key      Key
 	contract *contract
 	windows  []algo.Window // one per rule of the contract, in its order
-	leases   []*lease
-	line     line
-	slots    map[Holder]int64        // held, by holder; only where a rule counts slots
-	recalled map[Holder]algo.Instant // when it was asked for tokens, while others wait
-	dirty    bool                    // its line is to be served this turn
-	touched  bool                    // its record changed this turn
-	sweep    int                     // its place in Ledger.order
+	*busy
+	place   uint32 // in Ledger.order
+	dirty   bool   // its line is to be served this turn
+	touched bool   // its record changed this turn
+	used    bool   // it may come to rest at the end of this turn
+	kept    bool   // it counts as one of the keys in memory
 }
 
+// busy is what an account has while it is in use.
+type busy struct {
+	leases   []*lease
+	line     line
+	slots    map[Holder]int64        // held, by holder
+	recalled map[Holder]algo.Instant // when it was asked for tokens, while others wait
+}
+
+// resting is the busy part of all accounts at rest. It is never written to:
+// Ledger.use gives an account one of its own.
+var resting busy
+
+func accountKey(a *account) Key { return a.key }
+
 func newAccount(now algo.Instant, key Key, c *contract) *account {
-	a := &account{key: key, contract: c, windows: make([]algo.Window, len(c.rules))}
+	a := &account{key: key, contract: c, windows: make([]algo.Window, len(c.rules)), busy: &resting}
 	for i, r := range c.rules {
 		a.windows[i] = r.spec.Window(now)
 	}
@@ -147,17 +162,30 @@ func (a *account) due(of resource) []algo.Due {
 	return due
 }
 
-// idle says that the account is equal to a fresh one.
+// quiet says that nobody holds from the account nor waits.
+func (a *account) quiet() bool { return len(a.leases) == 0 && a.line.len() == 0 }
+
+// idle says that the account is equal to a fresh one. It looks at every window,
+// since one that is looked at lets go of what has come back.
 func (a *account) idle(now algo.Instant) bool {
-	if len(a.leases) > 0 || a.line.len() > 0 {
-		return false
-	}
+	idle := a.quiet()
 	for i := range a.windows {
-		if !a.windows[i].Idle(now) {
-			return false
-		}
+		idle = a.windows[i].Idle(now) && idle
 	}
-	return true
+	return idle
+}
+
+// hold adds n slots to what a holder has, or takes them off.
+func (a *account) hold(h Holder, n int64) {
+	if n == 0 || !a.contract.slots {
+		return
+	}
+	if a.slots == nil {
+		a.slots = map[Holder]int64{}
+	}
+	if a.slots[h] += n; a.slots[h] == 0 {
+		delete(a.slots, h)
+	}
 }
 
 func (m Amount) of(r resource) int64 {

@@ -12,27 +12,30 @@ import (
 func (l *Ledger) request(m Message) {
 	r := m.Request
 	id := named(r.ID, r.Keys)
-	sat := l.hear(owner{r.ID.Holder, id.tenant}, m.Arrived, r.Sent)
+	h := l.holder(owner{r.ID.Holder, id.tenant})
+	if h == nil {
+		l.turnAway(m, tooManyHolders(r.Keys[0], l.config.Holders))
+		return
+	}
+	sat := h.hear(m.Arrived, r.Sent)
 	if age := sat + l.now.Sub(m.Arrived); age > l.config.Stale || r.Patience > 0 && age > r.Patience {
 		l.stats.Stale++
 		l.turn.Dropped = append(l.turn.Dropped, m.Ticket) // nobody waits for it
 		return
 	}
-	if e := l.ended.byID[id]; e != nil {
-		l.stats.AnsweredEnded++
-		l.answer(m.Ticket, e.answer)
+	if a, over := l.recollect(h, r.ID.Seq); over {
+		l.answer(m.Ticket, a)
 		return
 	}
 	if l.another(id, r) {
-		l.stats.refused(ErrBadRequest)
-		l.answer(m.Ticket, Answer{ID: r.ID, Outcome: Refused, Refusal: Refusal{Reason: ErrBadRequest, Key: r.Keys[0]}})
+		l.turnAway(m, Refusal{Reason: ErrBadRequest, Key: r.Keys[0]})
 		return
 	}
 	if le := l.leases[id]; le != nil {
 		l.stats.Replayed++
-		if slices.ContainsFunc(l.granted, func(w *waiter) bool { return w.name() == id }) {
+		if le.asked != nil {
 			l.stats.ReplayedAtOnce++
-			l.copies = append(l.copies, m) // answered when the grant has all it gets
+			le.asked.copies = append(le.asked.copies, m) // answered when the grant has all it gets
 			return
 		}
 		l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, 0))
@@ -42,9 +45,15 @@ func (l *Ledger) request(m Message) {
 		l.rejoin(w, m, sat)
 		return
 	}
+	if h.over.folded(r.ID.Seq) {
+		l.stats.AnsweredFolded++
+		l.answer(m.Ticket, Answer{ID: r.ID, Outcome: Ended})
+		return
+	}
 	l.orders++
 	w := &waiter{
 		req:      *r,
+		holder:   h,
 		accounts: l.match(r.Keys),
 		first:    m.Arrived,
 		arrived:  m.Arrived,
@@ -56,9 +65,19 @@ func (l *Ledger) request(m Message) {
 		l.refuse(w, refusal)
 		return
 	}
+	if refusal, beyond := l.beyond(w); beyond {
+		l.refuse(w, refusal)
+		return
+	}
 	if lacks := l.try(w); lacks != nil {
 		l.wait(w, lacks)
 	}
+}
+
+// turnAway refuses a copy without remembering it.
+func (l *Ledger) turnAway(m Message, refusal Refusal) {
+	l.stats.refused(refusal.Reason)
+	l.answer(m.Ticket, Answer{ID: m.Request.ID, Outcome: Refused, Refusal: refusal})
 }
 
 // another says that r is not what its id asked for before: a holder that uses an
@@ -144,6 +163,11 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 			return
 		}
 	}
+	if refusal, crowded := l.crowded(w); crowded {
+		l.unkeep(w)
+		l.refuse(w, refusal)
+		return
+	}
 	l.stats.Waited++
 	l.join(w)
 	l.setOverdue(w)
@@ -226,7 +250,7 @@ func (l *Ledger) refuse(w *waiter, refusal Refusal) {
 	}
 	a := Answer{ID: w.req.ID, Outcome: Refused, Terms: terms(w.accounts), Refusal: refusal}
 	l.stats.refused(refusal.Reason)
-	l.remember(w.name(), a)
+	l.remember(w.holder, w.req.ID.Seq, &refused{a.Terms, a.Refusal})
 	l.answer(w.ticket, a)
 }
 

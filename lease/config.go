@@ -26,6 +26,20 @@ type Config struct {
 	RecallEvery time.Duration
 	// Line is how many requests may wait on one key, or on one prefix of it.
 	Line int
+	// Keys is how many limited prefixes may be in memory: those of which anything
+	// is held or spent, or on which somebody waits.
+	Keys int
+	// Holders is how many may be known: of one tenant, and in all. They are
+	// forgotten when they hold nothing and have been silent for Memory.
+	Holders Bound
+	// Leases is how many may live: of one holder, and in all.
+	Leases Bound
+	// Waiters is how many requests may wait: of one holder, and in all.
+	Waiters Bound
+	// IDs is how many ids that are over are remembered one by one: of one holder,
+	// and in all. Beyond it the holder's oldest are remembered by the highest
+	// number alone, and ids up to that one count as over.
+	IDs Bound
 	// Unmirrored says that nobody keeps a copy of the ledger: turns carry no
 	// records, and no key has to be loaded.
 	Unmirrored bool
@@ -34,7 +48,7 @@ type Config struct {
 	PPM int64
 }
 
-// DefaultConfig gives the defaults.
+// DefaultConfig gives the defaults. What they admit together fits into 4 GiB.
 func DefaultConfig() Config {
 	return Config{
 		TokenTTL:    5 * time.Second,
@@ -44,6 +58,11 @@ func DefaultConfig() Config {
 		Memory:      time.Minute,
 		RecallEvery: time.Second,
 		Line:        10_000,
+		Keys:        2_000_000,
+		Holders:     Bound{Each: 100_000, All: 2_000_000},
+		Leases:      Bound{Each: 100_000, All: 1_000_000},
+		Waiters:     Bound{Each: 20_000, All: 200_000},
+		IDs:         Bound{Each: 65_536, All: 2_000_000},
 		PPM:         200,
 	}
 }
@@ -64,6 +83,14 @@ func (c Config) Validate() error {
 	need(c.Memory >= 2*c.Stale, "memory %v is under twice the stale age %v", c.Memory, c.Stale)
 	need(c.RecallEvery > 0, "recall interval %v is not above 0", c.RecallEvery)
 	need(c.Line > 0, "line of %d is not above 0", c.Line)
+	need(c.Keys > 0, "bound of %d keys is not above 0", c.Keys)
+	for _, b := range []struct {
+		what string
+		Bound
+	}{{"holders", c.Holders}, {"leases", c.Leases}, {"waiters", c.Waiters}, {"ids", c.IDs}} {
+		need(b.Each > 0, "bound of %d %s each is not above 0", b.Each, b.what)
+		need(b.All >= b.Each, "bound of %d %s in all is below %d each", b.All, b.what, b.Each)
+	}
 	need(c.PPM >= 0 && c.PPM <= 100_000, "clock allowance %d ppm is not within 0 to 100,000", c.PPM)
 	return errors.Join(errs...)
 }

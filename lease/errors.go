@@ -31,6 +31,15 @@ var (
 	ErrTooLate = sentinel("too_late", "the wait would exceed the deadline")
 	// ErrTimedOut says that the deadline passed while the request waited.
 	ErrTimedOut = sentinel("timed_out", "the deadline passed in the line")
+	// ErrTooManyKeys says that as many keys are in use as the coordinator keeps;
+	// those go on. Refusal.Rule has the bound, here and below.
+	ErrTooManyKeys = sentinel("too_many_keys", "as many keys are in use as may be; use fewer, or wait until some are at rest")
+	// ErrTooManyHolders says the same of holders: every restart is a new one.
+	ErrTooManyHolders = sentinel("too_many_holders", "as many holders are known as may be; start fewer, or wait until some are forgotten")
+	// ErrTooManyLeases says that as many leases live as may.
+	ErrTooManyLeases = sentinel("too_many_leases", "as many leases live as may; return some, or ask for more in one")
+	// ErrTooManyWaiters says that as many requests wait as may, on all keys.
+	ErrTooManyWaiters = sentinel("too_many_waiters", "as many requests wait as may; ask for fewer at a time")
 )
 
 // Failures: no answer could be had.

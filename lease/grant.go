@@ -13,13 +13,13 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 	if w.places != nil {
 		l.leave(w)
 	}
-	le := &lease{id: w.req.ID, keys: w.req.Keys, began: l.now}
+	le := &lease{id: w.req.ID, keys: w.req.Keys, holder: w.holder, began: l.now, asked: w}
 	for _, a := range w.accounts {
-		le.hold(a)
+		le.add(a)
 	}
 	le.tokens.Expires = l.now.Add(l.config.TokenTTL)
 	le.slots.Expires = l.now.Add(l.config.SlotTTL)
-	l.leases[le.name()] = le
+	l.begin(le)
 	l.give(le, amount)
 	l.granted = append(l.granted, w)
 }
@@ -31,10 +31,10 @@ func (l *Ledger) give(le *lease, amount Amount) {
 		le.part(of).Granted += n
 		for _, a := range le.accounts {
 			a.take(l.now, of, n)
-			if of == slots && n > 0 && a.slots != nil {
-				a.slots[le.id.Holder] += n
-			}
 			l.touch(a)
+			if of == slots {
+				a.hold(le.id.Holder, n)
+			}
 		}
 	}
 }
@@ -53,11 +53,10 @@ func (l *Ledger) topUp() {
 			waited = l.now.Sub(w.first) + 1 // above 0: it stood in line
 		}
 		l.answer(w.ticket, l.grantAnswer(le, w.arrived, waited))
-		for _, m := range l.copies {
-			if named(m.Request.ID, m.Request.Keys) == le.name() {
-				l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, waited))
-			}
+		for _, m := range w.copies {
+			l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, waited))
 		}
+		le.asked = nil
 		if le.over() {
 			l.endIfOver(le)
 			continue
@@ -66,7 +65,8 @@ func (l *Ledger) topUp() {
 			l.timers.set(timer{at: at, lease: le})
 		}
 	}
-	l.granted, l.copies = l.granted[:0], nil
+	clear(l.granted)
+	l.granted = shrunk(l.granted[:0])
 }
 
 func (l *Ledger) extra(w *waiter, le *lease) Amount {
@@ -76,7 +76,7 @@ func (l *Ledger) extra(w *waiter, le *lease) Amount {
 	}
 	concurrent := false
 	for _, a := range w.accounts {
-		concurrent = concurrent || a.slots != nil
+		concurrent = concurrent || a.contract.slots
 		free := a.free(l.now, tokens)
 		more.Tokens = min(more.Tokens, free, max(0, free-a.line.tokens))
 		more.Slots = min(more.Slots, a.free(l.now, slots))

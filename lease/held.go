@@ -11,12 +11,15 @@ import (
 type lease struct {
 	id       ID
 	keys     []Key
+	holder   *holder
 	accounts []*account
 	places   []int // in the leases of accounts, in their order
 	began    algo.Instant
 	tokens   Part
 	slots    Part
 	recalled algo.Instant // when it was last asked to give back
+	asked    *waiter      // whom it answers, in the turn of the grant
+	alarm    alarm
 }
 
 // rest is what the lease still holds: what nobody has accounted for.
@@ -31,8 +34,8 @@ func (le *lease) part(of resource) *Part {
 	return &le.tokens
 }
 
-// hold makes the lease one that holds from the account.
-func (le *lease) hold(a *account) {
+// add makes the lease one that holds from the account.
+func (le *lease) add(a *account) {
 	le.accounts = append(le.accounts, a)
 	le.places = append(le.places, len(a.leases))
 	a.leases = append(a.leases, le)
@@ -75,14 +78,19 @@ func (l *Ledger) giveBack(le *lease, of resource, n int64) {
 func (l *Ledger) moved(le *lease, of resource, n int64, do func(*account)) {
 	for _, a := range le.accounts {
 		do(a)
-		if of == slots && a.slots != nil {
-			if a.slots[le.id.Holder] -= n; a.slots[le.id.Holder] == 0 {
-				delete(a.slots, le.id.Holder)
-			}
+		if of == slots {
+			a.hold(le.id.Holder, -n)
 		}
 		l.touch(a)
 		l.stir(a)
 	}
+}
+
+// begin takes up a lease.
+func (l *Ledger) begin(le *lease) {
+	l.leases[le.name()] = le
+	le.holder.leases++
+	le.holder.tenant.leases++
 }
 
 // endIfOver forgets a lease that holds nothing, but remembers its id.
@@ -91,11 +99,14 @@ func (l *Ledger) endIfOver(le *lease) {
 		return
 	}
 	delete(l.leases, le.name())
+	le.holder.leases--
+	le.holder.tenant.leases--
+	l.timers.stop(&le.alarm)
 	for i, a := range le.accounts {
 		a.remove(le.places[i])
 		l.touch(a)
 	}
-	l.remember(le.name(), Answer{ID: le.id, Outcome: Ended})
+	l.remember(le.holder, le.id.Seq, nil)
 }
 
 // expire settles what leases still hold at their expiry: nobody has been heard

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"strings"
 	"time"
 
 	"ration/algo"
@@ -12,29 +13,92 @@ type owner struct {
 	tenant string
 }
 
-// holder is what the ledger knows of one incarnation: when it was heard, and how
-// its clock stands to ledger time.
+// tenant is whose the keys of a message are, while any holder of it is known.
+type tenant struct {
+	name    string
+	holders int
+	leases  int
+	waiters int
+	ids     int // remembered
+	keys    int // see Ledger.keep
+}
+
+func tenantName(t *tenant) string { return t.name }
+
+// holder is what the ledger knows of one incarnation: when it was heard, how
+// its clock stands to ledger time, and what it has.
 type holder struct {
-	heard algo.Instant
+	id     Holder
+	tenant *tenant
+	place  int // in Ledger.roster
+	heard  algo.Instant
 	// The smallest difference between arrival and the holder's own time of
 	// sending is that of the message that was quickest on its way. It is kept
 	// of this half minute and the last, so that a clock that runs a little slow
 	// does not make every message look old.
 	since     algo.Instant
 	this, old time.Duration
+
+	leases  int
+	waiting map[*waiter]struct{}
+	over    memory
+}
+
+func (h *holder) owner() owner { return owner{h.id, h.tenant.name} }
+
+// holder gives what is known of a holder. It begins with nothing, unless as many
+// are known as may be: then it is nil.
+func (l *Ledger) holder(id owner) *holder {
+	if h, ok := l.holders.Get(id); ok {
+		return h
+	}
+	t, ok := l.tenants.Get(id.tenant)
+	if l.holders.Len() >= l.config.Holders.All || ok && t.holders >= min(l.config.Holders.Each, share(l.config.Holders.All)) {
+		l.stats.HoldersRefused++
+		return nil
+	}
+	return l.meet(id)
+}
+
+// meet makes a holder known.
+func (l *Ledger) meet(id owner) *holder {
+	t, ok := l.tenants.Get(id.tenant)
+	if !ok {
+		t = &tenant{name: strings.Clone(id.tenant)} // not the whole key it is part of
+		l.tenants.Put(t)
+	}
+	t.holders++
+	h := &holder{id: id.Holder, tenant: t, place: len(l.roster), heard: l.now}
+	l.roster = append(l.roster, h)
+	l.holders.Put(h)
+	return h
+}
+
+// part forgets a holder.
+func (l *Ledger) part(h *holder) {
+	last := len(l.roster) - 1
+	l.roster[h.place] = l.roster[last]
+	l.roster[h.place].place = h.place
+	l.roster[last] = nil
+	l.roster = shrunk(l.roster[:last])
+	l.holders.Delete(h.owner())
+	h.tenant.holders--
+	l.leaveTenant(h.tenant)
+}
+
+// leaveTenant forgets a tenant of whom nothing is known any more but a few keys.
+func (l *Ledger) leaveTenant(t *tenant) {
+	if t.holders == 0 && t.keys <= fewKeys {
+		l.tenants.Delete(t.name)
+	}
 }
 
 const offsetEvery = 30 * time.Second
 
 // hear notes a message and says how long it sat somewhere on its way, beyond
 // what the quickest message of the last minute took.
-func (l *Ledger) hear(id owner, arrived algo.Instant, sent time.Duration) (sat time.Duration) {
+func (h *holder) hear(arrived algo.Instant, sent time.Duration) (sat time.Duration) {
 	offset := time.Duration(arrived) - sent
-	h := l.holders[id]
-	if h == nil {
-		h = &holder{since: arrived, this: offset, old: offset}
-		l.holders[id] = h
-	}
 	switch elapsed := arrived.Sub(h.since); {
 	case elapsed > 2*offsetEvery:
 		h.since, h.this, h.old = arrived, offset, offset
@@ -46,46 +110,7 @@ func (l *Ledger) hear(id owner, arrived algo.Instant, sent time.Duration) (sat t
 	return offset - min(h.this, h.old)
 }
 
-// memory remembers the ids of requests that are over, for a while: a copy that
-// comes late is answered as the first was, and nothing is granted twice.
-type memory struct {
-	byID  map[name]*ending
-	queue []*ending // by until
-}
-
-type ending struct {
-	name   name
-	until  algo.Instant
-	answer Answer
-}
-
-// rememberMax bounds the memory: beyond it the oldest go first.
-const rememberMax = 1 << 20
-
-func (m *memory) add(n name, answer Answer, until algo.Instant) {
-	e := &ending{n, until, answer}
-	m.byID[n] = e
-	m.queue = append(m.queue, e)
-	if len(m.byID) > rememberMax {
-		m.pop()
-	}
-}
-
-func (m *memory) pop() {
-	e := m.queue[0]
-	m.queue[0] = nil
-	m.queue = m.queue[1:]
-	if m.byID[e.name] == e {
-		delete(m.byID, e.name)
-	}
-}
-
-func (m *memory) forget(now algo.Instant) {
-	for len(m.queue) > 0 && !now.Before(m.queue[0].until) {
-		m.pop()
-	}
-}
-
-func (l *Ledger) remember(n name, answer Answer) {
-	l.ended.add(n, answer, l.now.Add(l.config.Memory))
+// idle says that nothing would be lost with what is known of the holder.
+func (h *holder) idle(now algo.Instant, memory time.Duration) bool {
+	return h.leases == 0 && len(h.waiting) == 0 && h.over.n == 0 && now.Sub(h.heard) > memory && now.Sub(h.over.latest) > memory
 }

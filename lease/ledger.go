@@ -1,11 +1,10 @@
 package lease
 
 import (
-	"maps"
 	"slices"
-	"time"
 
 	"ration/algo"
+	"ration/internal/table"
 )
 
 // Ticket names one copy of a message, so that its answer finds the way back.
@@ -52,28 +51,30 @@ type Replied struct {
 // argument, nothing happens between turns, the same messages at the same
 // instants give the same turns. It has no lock; one goroutine owns it.
 type Ledger struct {
-	config     Config
-	policy     *Policy
-	contracts  map[*Limit]*contract
-	accounts   map[Key]*account
-	order      []*account // for the sweep
-	swept      int
-	sweptAt    algo.Instant
-	leases     map[name]*lease
-	waiting    map[name]*waiter
-	holders    map[owner]*holder
-	heardSwept algo.Instant
-	ended      memory
-	timers     timers
-	stirred    []*account
-	served     []*account
-	touched    []*account
-	granted    []*waiter // this turn, to be topped up
-	copies     []Message // of requests granted this turn
-	orders     uint64
-	now        algo.Instant
-	turn       *Turn
-	stats      Stats
+	config    Config
+	policy    *Policy
+	contracts map[*Limit]*contract
+	accounts  *table.Table[Key, *account]
+	order     []*account // for the sweep
+	keys      sweep
+	kept      int // accounts that count as keys in memory
+	leases    map[name]*lease
+	waiting   map[name]*waiter
+	holders   *table.Table[owner, *holder]
+	roster    []*holder // for the sweep
+	heard     sweep
+	tenants   *table.Table[string, *tenant]
+	ended     *table.Table[endingKey, *ending]
+	timers    timers
+	stirred   []*account
+	served    []*account
+	touched   []*account
+	used      []*account
+	granted   []*waiter // this turn, to be topped up
+	orders    uint64
+	now       algo.Instant
+	turn      *Turn
+	stats     Stats
 }
 
 // NewLedger gives an empty ledger under a policy. It panics if the config is
@@ -86,11 +87,12 @@ func NewLedger(p *Policy, c Config) *Ledger {
 		config:    c,
 		policy:    p,
 		contracts: map[*Limit]*contract{},
-		accounts:  map[Key]*account{},
+		accounts:  table.New(accountKey),
 		leases:    map[name]*lease{},
 		waiting:   map[name]*waiter{},
-		holders:   map[owner]*holder{},
-		ended:     memory{byID: map[name]*ending{}},
+		holders:   table.New((*holder).owner),
+		tenants:   table.New(tenantName),
+		ended:     table.New(endingName),
 	}
 }
 
@@ -118,8 +120,9 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	l.serveStirred()
 	l.topUp()
 	l.recall()
-	l.forget()
+	l.sweep()
 	l.record()
+	l.rest()
 	turn := l.turn
 	l.turn = nil
 	return turn
@@ -129,8 +132,8 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 // then. False means never.
 func (l *Ledger) Next() (algo.Instant, bool) {
 	at, ok := l.timers.next()
-	if len(l.order) > 0 || len(l.holders) > 0 {
-		if sweep := l.now.Add(time.Second); !ok || sweep.Before(at) {
+	if len(l.order) > 0 || len(l.roster) > 0 {
+		if sweep := l.now.Add(l.sweepEvery()); !ok || sweep.Before(at) {
 			return sweep, true
 		}
 	}
@@ -153,26 +156,16 @@ func (l *Ledger) match(keys []Key) []*account {
 	var found []*account
 	for _, k := range keys {
 		for _, m := range l.policy.Match(k) {
-			a := l.accounts[m.Prefix]
-			if a == nil {
-				a = newAccount(l.now, m.Prefix, l.contract(m.Limit))
-				if a.counts(slots) {
-					a.slots = map[Holder]int64{}
-				}
-				l.add(a)
+			a, ok := l.accounts.Get(m.Prefix)
+			if !ok {
+				a = l.open(m)
 			}
-			if !slices.Contains(found, a) {
+			if l.use(a); !slices.Contains(found, a) {
 				found = append(found, a)
 			}
 		}
 	}
 	return found
-}
-
-func (l *Ledger) add(a *account) {
-	l.accounts[a.key] = a
-	a.sweep = len(l.order)
-	l.order = append(l.order, a)
 }
 
 func (l *Ledger) contract(limit *Limit) *contract {
@@ -195,6 +188,8 @@ func (l *Ledger) stir(a *account) {
 
 // touch marks an account whose record has changed.
 func (l *Ledger) touch(a *account) {
+	l.use(a)
+	l.keep(a)
 	if !a.touched && !l.config.Unmirrored {
 		a.touched = true
 		l.touched = append(l.touched, a)
@@ -210,49 +205,4 @@ func (l *Ledger) serveStirred() {
 		l.served = append(l.served, a)
 	}
 	l.stirred = nil
-}
-
-// forget lets go of what is equal to never having been: remembered ids past
-// their time, silent holders, and accounts at rest, a part of them a turn.
-func (l *Ledger) forget() {
-	l.ended.forget(l.now)
-	for range l.sweepBudget() {
-		if l.swept >= len(l.order) {
-			l.swept = 0
-		}
-		if a := l.order[l.swept]; !a.touched && a.idle(l.now) {
-			l.drop(a)
-			continue
-		}
-		l.swept++
-	}
-	if l.now.Sub(l.heardSwept) > l.config.Memory {
-		l.heardSwept = l.now
-		maps.DeleteFunc(l.holders, func(_ owner, h *holder) bool {
-			return l.now.Sub(h.heard) > l.config.Memory
-		})
-	}
-}
-
-// sweepBudget is how many accounts a turn looks at: all of them in a minute, in
-// pieces that no message waits for long.
-func (l *Ledger) sweepBudget() int {
-	const most = 16_384
-	n := len(l.order)
-	elapsed := min(l.now.Sub(l.sweptAt), time.Minute)
-	l.sweptAt = l.now
-	return min(n, most, 1+int(int64(n)*int64(elapsed/time.Microsecond)/int64(time.Minute/time.Microsecond)))
-}
-
-// drop lets go of an account at rest, here and in the mirror.
-func (l *Ledger) drop(a *account) {
-	if !l.config.Unmirrored {
-		l.turn.Records = append(l.turn.Records, Record{Key: a.key})
-	}
-	last := len(l.order) - 1
-	l.order[a.sweep] = l.order[last]
-	l.order[a.sweep].sweep = a.sweep
-	l.order[last] = nil
-	l.order = l.order[:last]
-	delete(l.accounts, a.key)
 }

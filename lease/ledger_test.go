@@ -53,6 +53,7 @@ func turn(t testing.TB, l *lease.Ledger, at algo.Instant, in ...any) *lease.Turn
 
 func balanced(t testing.TB, l *lease.Ledger, at algo.Instant) {
 	t.Helper()
+	require.True(t, lease.RestingIsUntouched())
 	s := l.Status(at, "")
 	require.Equal(t, s.Stats.Granted+s.Stats.Adopted, s.Stats.Spent+s.Stats.Returned+s.Stats.Expired+s.Held.Tokens, "tokens balance")
 	require.Equal(t, s.Stats.SlotsGranted+s.Stats.SlotsAdopted, s.Stats.SlotsFreed+s.Stats.SlotsCut+s.Stats.SlotsExpired+s.Held.Slots, "slots balance")

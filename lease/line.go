@@ -12,6 +12,7 @@ import (
 // line of each of its accounts, at the place of its arrival.
 type waiter struct {
 	req      Request
+	holder   *holder
 	accounts []*account
 	places   []*list.Element // in the lines of accounts, in their order
 	first    algo.Instant    // arrival of its first copy
@@ -19,6 +20,8 @@ type waiter struct {
 	ticket   Ticket
 	order    uint64
 	deadline algo.Instant
+	copies   []Message // that came in the turn of its grant
+	alarm    alarm
 }
 
 func (w *waiter) name() name { return named(w.req.ID, w.req.Keys) }
@@ -34,6 +37,7 @@ type line struct {
 	tokens    int64        // that waiters need
 	stirred   algo.Instant // when a copy of a request last had it served
 	wake      algo.Instant // when a timer will serve it
+	alarm     alarm
 }
 
 func (n *line) len() int {
@@ -52,6 +56,7 @@ func (n *line) kept(of resource, w *waiter) bool {
 func (l *Ledger) join(w *waiter) {
 	w.places = make([]*list.Element, len(w.accounts))
 	for i, a := range w.accounts {
+		l.keep(a)
 		if a.line.waiters == nil {
 			a.line.waiters = list.New()
 		}
@@ -61,6 +66,11 @@ func (l *Ledger) join(w *waiter) {
 		}
 	}
 	l.waiting[w.name()] = w
+	if w.holder.waiting == nil {
+		w.holder.waiting = map[*waiter]struct{}{}
+	}
+	w.holder.waiting[w] = struct{}{}
+	w.holder.tenant.waiters++
 }
 
 // lineShare is the tokens that w needs, as far as a full line of such can be added
@@ -72,7 +82,14 @@ func (l *Ledger) lineShare(w *waiter) int64 {
 // leave takes w out of every line; everybody behind moves up.
 func (l *Ledger) leave(w *waiter) {
 	delete(l.waiting, w.name())
+	delete(w.holder.waiting, w)
+	if len(w.holder.waiting) == 0 {
+		w.holder.waiting = nil
+	}
+	w.holder.tenant.waiters--
+	l.timers.stop(&w.alarm)
 	for i, a := range w.accounts {
+		l.use(a)
 		a.line.waiters.Remove(w.places[i])
 		if a.line.tokens -= l.lineShare(w); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly--
@@ -148,7 +165,7 @@ func (a *account) shut(now algo.Instant, of resource, w *waiter) bool {
 
 // needsSlot says that w cannot be granted without a slot of a.
 func (l *Ledger) needsSlot(a *account, w *waiter) bool {
-	return a.slots != nil && (w.req.Need.Slots > 0 || a.slots[w.req.ID.Holder] == 0)
+	return a.contract.slots && (w.req.Need.Slots > 0 || a.slots[w.req.ID.Holder] == 0)
 }
 
 // lack is one thing that a waiter has not: need of a resource at an account.
@@ -216,7 +233,7 @@ func (l *Ledger) needs(w *waiter) (Amount, bool) {
 	need := w.req.Need
 	concurrent := false
 	for _, a := range w.accounts {
-		if a.slots == nil {
+		if !a.contract.slots {
 			continue
 		}
 		concurrent = true

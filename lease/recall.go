@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"ration/algo"
@@ -50,6 +51,9 @@ func (l *Ledger) asksTokens(a *account, h Holder) bool {
 	}
 	if a.recalled == nil {
 		a.recalled = map[Holder]algo.Instant{}
+	}
+	if len(a.recalled) > 2*len(a.leases)+16 { // the line never ends, and holders come and go
+		maps.DeleteFunc(a.recalled, func(_ Holder, at algo.Instant) bool { return l.now.Sub(at) >= l.config.RecallEvery })
 	}
 	a.recalled[h] = l.now
 	return true

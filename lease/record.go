@@ -82,7 +82,7 @@ func (l *Ledger) Unloaded(in []Message) []Key {
 			}
 			seen[k] = true
 			for _, m := range l.policy.Match(k) {
-				if l.accounts[m.Prefix] == nil && !seen[m.Prefix+"/"] {
+				if _, ok := l.accounts.Get(m.Prefix); !ok && !seen[m.Prefix+"/"] {
 					seen[m.Prefix+"/"] = true // no key ends in a slash
 					missing = append(missing, m.Prefix)
 				}
@@ -106,20 +106,19 @@ func (l *Ledger) Unloaded(in []Message) []Key {
 
 // Restore takes up the record of a prefix that the ledger does not have. Leases
 // in it that have expired meanwhile are settled in the next turn. A record of a
-// prefix that the policy no longer limits is ignored.
+// prefix that the policy no longer limits is ignored, and so is one of a prefix at
+// rest: that is made when it is asked for.
 func (l *Ledger) Restore(r Record) {
-	if l.accounts[r.Key] != nil {
+	if _, ok := l.accounts.Get(r.Key); ok || r.Empty() {
 		return
 	}
 	limit := l.policy.limitOf(r.Key)
 	if limit == nil {
 		return
 	}
-	a := newAccount(l.now, r.Key, l.contract(limit))
-	if a.counts(slots) {
-		a.slots = map[Holder]int64{}
-	}
-	l.add(a)
+	a := l.open(Match{r.Key, limit})
+	l.keep(a)
+	l.use(a)
 	for i, rule := range a.contract.rules {
 		a.windows[i] = rule.spec.Restore(r.state(rule, l.now))
 	}
@@ -152,17 +151,21 @@ func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
 	le := l.leases[named(r.ID, r.Keys)]
 	if le == nil {
 		le = &lease{id: r.ID, keys: r.Keys, began: r.Began, tokens: r.Tokens, slots: r.Slots}
-		l.leases[le.name()] = le
+		o := owner{r.ID.Holder, le.name().tenant}
+		if h, ok := l.holders.Get(o); ok {
+			le.holder = h
+		} else {
+			le.holder = l.meet(o) // whatever the bound: it has a lease
+		}
+		l.begin(le)
 		l.stats.Adopted += le.tokens.rest()
 		l.stats.SlotsAdopted += le.slots.rest()
 		if at, ok := le.expires(); ok {
 			l.timers.set(timer{at: at, lease: le})
 		}
 	}
-	le.hold(a)
-	if n := le.slots.rest(); n > 0 && a.slots != nil {
-		a.slots[r.ID.Holder] += n
-	}
+	le.add(a)
+	a.hold(r.ID.Holder, le.slots.rest())
 }
 
 // limitOf gives the limit of exactly this prefix, or nil.

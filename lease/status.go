@@ -48,6 +48,11 @@ type Stats struct {
 	PointsSkipped     int64 // points that added nothing
 	PointsBeforeGrant int64 // points dated before their lease began
 	Clamped           int64 // counts above what the lease held
+
+	// What a bound met, besides the reasons in Refused.
+	HoldersRefused int64 // messages of holders that cannot become known
+	IDsFolded      int64 // ids over the bound, remembered by number alone
+	AnsweredFolded int64 // requests below the highest of those
 }
 
 func (s *Stats) refused(reason error) {
@@ -102,7 +107,7 @@ const statusMax = 500
 func (l *Ledger) Summary(now algo.Instant) Status {
 	s := Status{
 		Instant: max(now, l.now),
-		Live:    len(l.accounts),
+		Live:    l.accounts.Len(),
 		Leases:  len(l.leases),
 		Waiting: len(l.waiting),
 		Stats:   l.Stats(),

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,8 +13,11 @@ import (
 // touch.
 func (l *Ledger) report(m Message) {
 	r := m.Report
+	var h *holder // nil where nothing is known of it, and nothing can be
 	if tenant, ok := r.tenant(); ok {
-		l.hear(owner{r.Holder, tenant}, m.Arrived, r.Sent)
+		if h = l.holder(owner{r.Holder, tenant}); h != nil {
+			h.hear(m.Arrived, r.Sent)
+		}
 	}
 	reply := Reply{}
 	for _, c := range r.Counts {
@@ -32,13 +36,18 @@ func (l *Ledger) report(m Message) {
 		}
 	}
 	for _, g := range r.GivenUp {
-		if g.ID.Holder == r.Holder {
-			l.giveUp(named(g.ID, g.Keys))
+		switch {
+		case g.ID.Holder != r.Holder:
+			// another's, of which it has no say
+		case h == nil:
+			continue // it could not be remembered, so it is to be named again
+		default:
+			l.giveUp(h, named(g.ID, g.Keys))
 		}
 		reply.Acknowledged = append(reply.Acknowledged, g.ID)
 	}
-	if tenant, ok := r.tenant(); ok && r.Goodbye {
-		l.farewell(owner{r.Holder, tenant})
+	if h != nil && r.Goodbye {
+		l.farewell(h)
 	}
 	l.turn.Replies = append(l.turn.Replies, Replied{m.Ticket, reply})
 }
@@ -130,22 +139,16 @@ func (l *Ledger) renew(le *lease, arrived algo.Instant, reply *Reply) {
 
 // farewell takes the requests of a holder that is gone out of the line. Leases that
 // it did not account for are left to expire.
-func (l *Ledger) farewell(h owner) {
-	var gone []*waiter
-	for _, w := range l.waiting {
-		if w.req.ID.Holder == h.Holder && w.name().tenant == h.tenant {
-			gone = append(gone, w)
-		}
-	}
-	slices.SortFunc(gone, func(x, y *waiter) int { return cmp.Compare(x.order, y.order) })
+func (l *Ledger) farewell(h *holder) {
+	gone := slices.SortedFunc(maps.Keys(h.waiting), func(x, y *waiter) int { return cmp.Compare(x.order, y.order) })
 	for _, w := range gone {
-		l.giveUp(w.name())
+		l.giveUp(h, w.name())
 	}
 }
 
 // giveUp frees a grant that was never taken, takes a waiting request out of the
 // line, and remembers the id if it is still to come.
-func (l *Ledger) giveUp(id name) {
+func (l *Ledger) giveUp(h *holder, id name) {
 	switch le, w := l.leases[id], l.waiting[id]; {
 	case le != nil:
 		l.stats.GivenUpGranted++
@@ -163,9 +166,11 @@ func (l *Ledger) giveUp(id name) {
 		l.stats.GivenUpWaiting++
 		l.leave(w)
 		l.turn.Dropped = append(l.turn.Dropped, w.ticket)
-		l.remember(id, Answer{ID: id.ID, Outcome: Ended})
-	case l.ended.byID[id] == nil:
-		l.stats.GivenUpEarly++
-		l.remember(id, Answer{ID: id.ID, Outcome: Ended})
+		l.remember(h, id.Seq, nil)
+	default:
+		if _, known := l.ended.Get(endingKey{h, id.Seq}); !known {
+			l.stats.GivenUpEarly++
+			l.remember(h, id.Seq, nil)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"ration/algo"
@@ -29,19 +28,28 @@ type lessor struct {
 	holders map[lease.Holder]*holder
 
 	policy   *lease.Policy
-	past     []lease.Stats // of ledgers that are gone
-	unlawful []string      // where a window's books were wrong
+	config   lease.Config
+	givenUp  map[string]bool // ids that were acknowledged as given up
+	past     []lease.Stats   // of ledgers that are gone
+	unlawful []string        // where a window's books were wrong
 }
 
 func newLessor(w *World, p *lease.Policy, ppm int64) *lessor {
+	cfg := lease.DefaultConfig()
+	if w.rand.IntN(2) == 0 {
+		w.Faults["little room"]++
+		cfg = littleRoom(cfg)
+	}
 	l := &lessor{
 		host:    host{world: w, ppm: ppm},
-		ledger:  lease.NewLedger(p, lease.DefaultConfig()),
+		ledger:  lease.NewLedger(p, cfg),
 		mirror:  coordinator.NewMemory(),
 		answers: map[lease.Ticket]func(lease.Answer){},
 		replies: map[lease.Ticket]func(lease.Reply){},
 		holders: map[lease.Holder]*holder{},
 		policy:  p,
+		config:  cfg,
+		givenUp: map[string]bool{},
 	}
 	l.campaign()
 	return l
@@ -67,7 +75,8 @@ func (l *lessor) crash(down time.Duration) {
 	if err := l.mirror.Resign(context.Background(), l.epoch); err != nil {
 		panic(err)
 	}
-	l.ledger = lease.NewLedger(l.policy, lease.DefaultConfig())
+	clear(l.givenUp)
+	l.ledger = lease.NewLedger(l.policy, l.config)
 	l.campaign()
 	l.after(0, l.turn)
 }
@@ -122,6 +131,7 @@ func (l *lessor) turn() {
 		l.ledger.Restore(r)
 	}
 	t := l.ledger.Turn(l.instant(), l.in)
+	l.holdTo(t)
 	l.in = nil
 	if l.seq%32 == 0 {
 		l.check()
@@ -169,28 +179,6 @@ func (l *lessor) sleep() {
 			l.turn()
 		}
 	})
-}
-
-// check holds the ledger's windows against its leases: what a window has as held
-// is what they have not accounted for.
-func (l *lessor) check() {
-	for _, k := range l.ledger.Status(l.instant(), "").Keys {
-		var held lease.Amount
-		for _, h := range k.Holders {
-			held.Tokens += h.Held.Tokens
-			held.Slots += h.Held.Slots
-		}
-		for _, x := range k.Windows {
-			want := held.Tokens
-			if strings.Contains(x.Rule, "concurrent") {
-				want = held.Slots
-			}
-			if x.Held != want || x.Free+x.Held+x.Spent != x.Limit {
-				l.unlawful = append(l.unlawful, fmt.Sprintf("at %v %s %s: %d free, %d held, %d spent; leases hold %d",
-					l.world.now, k.Key, x.Rule, x.Free, x.Held, x.Spent, want))
-			}
-		}
-	}
 }
 
 // add adds the counts of s to those of sum.

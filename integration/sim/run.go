@@ -96,7 +96,7 @@ func (c Contract) policy() string {
 	if c.Guard > 0 {
 		guard = fmt.Sprintf(", guard: %v", c.Guard)
 	}
-	return fmt.Sprintf("limits: [{key: \"{name}\", rules: %s%s}]", rules, guard)
+	return fmt.Sprintf(`limits: [{key: "{name}", rules: %s%s}, {key: junk, rules: [unlimited]}, {key: "junk/{k}", rules: [5/2s]}]`, rules, guard)
 }
 
 // trouble lets processes pause, crash and be cut off, again and again until the

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ration/integration/sim"
+	"ration/lease"
 )
 
 var (
@@ -34,6 +35,9 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	counts := map[string]int{}
+	for _, bound := range []error{lease.ErrTooManyKeys, lease.ErrTooManyHolders, lease.ErrTooManyLeases, lease.ErrTooManyWaiters} {
+		counts["ledger: Refused "+lease.Code(bound)] = 0
+	}
 	uses := map[string][]float64{}
 	spends := 0
 	for v, broke := range play(*seeds) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"ration/lease"
@@ -8,7 +9,8 @@ import (
 
 // stranger is a holder that talks nonsense about leases of its own: counts above
 // what it was granted, spends before the grant, the same again, and returns of
-// what is over. It spends nothing. Whatever it says, it harms nobody but itself.
+// what is over. It invents keys, holders and ids, more than there may be room for.
+// It spends nothing. Whatever it says, it harms nobody but itself.
 type stranger struct {
 	host
 	id     lease.Holder
@@ -30,9 +32,12 @@ func (s *stranger) begin() {
 	if s.world.calm {
 		return
 	}
-	if s.world.chance(0.5, "") {
+	switch {
+	case s.world.chance(0.2, "flood"):
+		s.flood()
+	case s.world.chance(0.5, ""):
 		s.ask()
-	} else {
+	default:
 		s.tell()
 	}
 	s.after(s.world.between(10*time.Millisecond, 500*time.Millisecond), s.begin)
@@ -74,4 +79,42 @@ func (s *stranger) tell() {
 		})
 	}
 	w.net.send(&s.host, &s.lessor.host, func() { s.lessor.report(r, func(lease.Reply) {}) })
+}
+
+// flood asks for many new keys, in the name of many new holders, or gives up many
+// ids, of which it then asks for one.
+func (s *stranger) flood() {
+	w := s.world
+	keys := 40
+	if w.chance(0.3, "flood of one key") {
+		keys = 1
+	}
+	junk := func() []lease.Key { return []lease.Key{lease.Key(fmt.Sprintf("junk/%d", w.rand.IntN(keys)))} }
+	ask := func(id lease.ID) {
+		one := lease.Amount{Tokens: 1}
+		r := lease.Request{ID: id, Keys: junk(), Want: one, Need: one, Sent: s.elapsed(), Patience: w.between(0, 2*time.Second)}
+		w.net.send(&s.host, &s.lessor.host, func() { s.lessor.request(r, func(lease.Answer) {}) })
+	}
+	const many = 40
+	switch w.rand.IntN(3) {
+	case 0:
+		for range many {
+			s.seq++
+			ask(lease.ID{Holder: s.id, Seq: s.seq})
+		}
+	case 1:
+		for range many {
+			ask(lease.ID{Holder: lease.Holder{Name: "invented", Incarnation: w.rand.Uint64()}, Seq: 1})
+		}
+	default:
+		r := lease.Report{Holder: s.id, Sent: s.elapsed()}
+		for range many {
+			s.seq++
+			r.GivenUp = append(r.GivenUp, lease.GivenUp{ID: lease.ID{Holder: s.id, Seq: s.seq}, Keys: junk()})
+		}
+		w.rand.Shuffle(many, func(i, j int) { r.GivenUp[i], r.GivenUp[j] = r.GivenUp[j], r.GivenUp[i] })
+		w.net.send(&s.host, &s.lessor.host, func() { s.lessor.report(r, func(lease.Reply) {}) })
+		id := lease.ID{Holder: s.id, Seq: s.seq - uint64(w.rand.IntN(many))}
+		s.after(w.between(0, time.Second), func() { ask(id) })
+	}
 }

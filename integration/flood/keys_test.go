@@ -1,0 +1,137 @@
+package flood_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/algo"
+	"ration/coordinator"
+	"ration/lease"
+)
+
+// noon is the ledger time at which the floods begin, so that no day ends in them.
+const noon = algo.Instant(1_800_014_400_000_000_000)
+
+// site is a ledger and its mirror in memory, in a time of its own: all that a
+// coordinator keeps of keys.
+type site struct {
+	t      testing.TB
+	ledger *lease.Ledger
+	mirror *coordinator.Memory
+	epoch  lease.Epoch
+	seq    uint64
+	now    algo.Instant
+}
+
+func newSite(t testing.TB, policy string, cfg lease.Config) *site {
+	t.Helper()
+	p, err := lease.ParsePolicy("flood.yaml", []byte(policy))
+	require.NoError(t, err)
+	s := &site{t: t, ledger: lease.NewLedger(p, cfg), mirror: coordinator.NewMemory(), now: noon}
+	s.epoch, err = s.mirror.Campaign(context.Background())
+	require.NoError(t, err)
+	return s
+}
+
+// turn does what a leader does in one.
+func (s *site) turn(in ...lease.Message) *lease.Turn {
+	s.t.Helper()
+	for i := range in {
+		in[i].Ticket, in[i].Arrived = lease.Ticket(i), s.now
+	}
+	for _, key := range s.ledger.Unloaded(in) {
+		r, err := s.mirror.Load(context.Background(), key)
+		require.NoError(s.t, err)
+		s.ledger.Restore(r)
+	}
+	turn := s.ledger.Turn(s.now, in)
+	s.seq++
+	turn.Epoch, turn.Seq = s.epoch, s.seq
+	require.NoError(s.t, s.mirror.Apply(context.Background(), turn))
+	return turn
+}
+
+// pass lets time pass, with a turn whenever the ledger wants one.
+func (s *site) pass(d time.Duration) {
+	for end := s.now.Add(d); s.now.Before(end); {
+		next, ok := s.ledger.Next()
+		if !ok || end.Before(next) {
+			next = end
+		}
+		s.now = max(next, s.now+1)
+		s.turn()
+	}
+}
+
+// rest lets d pass in a few steps, and then the sweeps of two minutes.
+func (s *site) rest(d time.Duration) {
+	s.now = s.now.Add(d)
+	s.pass(2 * time.Minute)
+}
+
+// touch lets as many holders take and spend one token of each key.
+func (s *site) touch(key func(int) lease.Key, from, to, holders int) {
+	s.t.Helper()
+	const each = 1000
+	for ; from < to; from += each {
+		var asks, tells []lease.Message
+		for i := from; i < min(from+each, to); i++ {
+			id := lease.ID{Holder: lease.Holder{Name: fmt.Sprintf("w%d", i%holders), Incarnation: 1}, Seq: uint64(i)}
+			keys := []lease.Key{key(i)}
+			one := lease.Amount{Tokens: 1}
+			asks = append(asks, lease.Message{Request: &lease.Request{ID: id, Keys: keys, Want: one, Need: one, Sent: s.now.Sub(noon)}})
+			tells = append(tells, lease.Message{Report: &lease.Report{Holder: id.Holder, Sent: s.now.Sub(noon),
+				Counts: []lease.Count{{ID: id, Keys: keys, Points: []lease.Point{{Count: 1}}}}}})
+		}
+		for _, a := range s.turn(asks...).Answers {
+			require.Equal(s.t, lease.Granted, a.Answer.Outcome, "%+v", a.Answer.Refusal)
+		}
+		s.now = s.now.Add(time.Millisecond)
+		s.turn(tells...)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what finalizers let go of
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestKeysTouchedOnceAreSmallAndGivenBack(t *testing.T) {
+	n := many(100_000, 1_000_000)
+	for _, c := range []struct {
+		rules   string
+		longest time.Duration
+	}{
+		{"10/1s, 500/1m, 10000/1d fixed", 24 * time.Hour},
+		{"10/1s, 500/1m, 10000/1d", 24*time.Hour + time.Minute},
+	} {
+		t.Run(c.rules, func(t *testing.T) {
+			before := heap()
+			s := newSite(t, fmt.Sprintf(`limits: [{key: "t/{k}", rules: [%s]}]`, c.rules), lease.DefaultConfig())
+			key := func(i int) lease.Key { return lease.Key(fmt.Sprintf("t/%08d", i)) }
+			s.touch(key, 0, n, 100)
+			touched := heap() - before
+			s.pass(2*time.Minute + 10*time.Second)
+			charged := heap() - before
+			live := s.ledger.Summary(s.now).Live
+			s.rest(c.longest)
+			rest := heap() - before
+			t.Logf("%d keys of %s: %d B each just after, with their ids; %d B each, %d live, two minutes later; %d B in all at rest",
+				n, c.rules, touched/int64(n), charged/int64(n), live, rest)
+			require.Equal(t, n, live, "none leaves while it is charged")
+			require.LessOrEqual(t, charged/int64(n), int64(400), "bytes a key")
+			require.LessOrEqual(t, touched/int64(n), int64(400+64), "bytes a key, and 64 for an id that is over")
+			require.Zero(t, s.ledger.Summary(s.now).Live, "all leave")
+			require.Less(t, rest, int64(2<<20), "bytes at rest")
+			runtime.KeepAlive(s)
+		})
+	}
+}

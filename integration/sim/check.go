@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"ration/lease"
+)
+
+// littleRoom gives bounds that strangers meet, and honest holders hardly.
+func littleRoom(c lease.Config) lease.Config {
+	c.Keys = 20
+	c.Holders = lease.Bound{Each: 40, All: 200}
+	c.Leases = lease.Bound{Each: 50, All: 250}
+	c.Waiters = lease.Bound{Each: 16, All: 80}
+	c.IDs = lease.Bound{Each: 16, All: 200}
+	return c
+}
+
+func (l *lessor) say(format string, args ...any) {
+	l.unlawful = append(l.unlawful, fmt.Sprintf("at %v ", l.world.now)+fmt.Sprintf(format, args...))
+}
+
+// check holds the ledger's windows against its leases: what a window has as held
+// is what they have not accounted for.
+func (l *lessor) check() {
+	s := l.ledger.Status(l.instant(), "")
+	c := l.config
+	if len(l.past) == 0 && (s.Live > c.Keys || s.Leases > c.Leases.All || s.Waiting > c.Waiters.All) {
+		l.say("%d keys, %d leases, %d waiters: beyond %+v", s.Live, s.Leases, s.Waiting, c) // what is restored counts, but is not refused
+	}
+	for _, k := range s.Keys {
+		var held lease.Amount
+		for _, h := range k.Holders {
+			held.Tokens += h.Held.Tokens
+			held.Slots += h.Held.Slots
+		}
+		for _, x := range k.Windows {
+			want := held.Tokens
+			if strings.Contains(x.Rule, "concurrent") {
+				want = held.Slots
+			}
+			if x.Held != want || x.Free+x.Held+x.Spent != x.Limit {
+				l.say("%s %s: %d free, %d held, %d spent; leases hold %d", k.Key, x.Rule, x.Free, x.Held, x.Spent, want)
+			}
+		}
+	}
+}
+
+// holdTo requires that no id is granted that was acknowledged as given up.
+func (l *lessor) holdTo(t *lease.Turn) {
+	acknowledged := map[lease.Ticket][]lease.ID{}
+	for _, r := range t.Replies {
+		acknowledged[r.Ticket] = r.Reply.Acknowledged
+	}
+	asked := map[lease.Ticket]lease.Key{}
+	for _, m := range l.in {
+		if m.Request != nil {
+			asked[m.Ticket] = m.Request.Keys[0]
+			continue
+		}
+		for _, g := range m.Report.GivenUp {
+			for _, id := range acknowledged[m.Ticket] {
+				if id == g.ID && id.Holder == m.Report.Holder {
+					l.givenUp[g.Keys[0].Tenant()+" "+id.String()] = true
+				}
+			}
+		}
+	}
+	for _, a := range t.Answers {
+		key, ok := asked[a.Ticket]
+		if ok && a.Answer.Outcome == lease.Granted && l.givenUp[key.Tenant()+" "+a.Answer.ID.String()] {
+			l.say("%s of %s was granted after it was given up", a.Answer.ID, key)
+		}
+	}
+}

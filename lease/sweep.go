@@ -1,0 +1,149 @@
+package lease
+
+import (
+	"strings"
+	"time"
+
+	"ration/algo"
+)
+
+// sweep is how far a list has been looked through for what is at rest. A turn
+// looks at a part of it, all of it in a minute.
+type sweep struct {
+	next int
+	long int // the list when the round began, since it shrinks meanwhile
+	at   algo.Instant
+}
+
+const (
+	// sweepRound is how long looking through all takes.
+	sweepRound = time.Minute
+	// sweepMost is how many a turn looks at: no message waits for long, and the
+	// mirror is not told of many at once.
+	sweepMost = 2048
+)
+
+// budget is how many of n a turn looks at.
+func (s *sweep) budget(now algo.Instant, n int) int {
+	s.long = max(s.long, n)
+	elapsed := min(now.Sub(s.at), sweepRound)
+	s.at = now
+	return min(n, sweepMost, 1+int(int64(s.long)*int64(elapsed/time.Microsecond)/int64(sweepRound/time.Microsecond)))
+}
+
+// turn gives the next place of n to look at.
+func (s *sweep) turn(n int) int {
+	if s.next >= n {
+		s.next, s.long = 0, n
+	}
+	return s.next
+}
+
+// sweepEvery is how often a turn is wanted for sweeping alone.
+func (l *Ledger) sweepEvery() time.Duration {
+	return min(time.Second, sweepRound*sweepMost/time.Duration(max(1, l.keys.long, l.heard.long)))
+}
+
+// sweep lets go of what is equal to never having been: accounts at rest, silent
+// holders, and ids past their time.
+func (l *Ledger) sweep() {
+	for range l.keys.budget(l.now, len(l.order)) {
+		if a := l.order[l.keys.turn(len(l.order))]; !a.touched && !a.used && a.idle(l.now) {
+			if !l.config.Unmirrored {
+				l.turn.Records = append(l.turn.Records, Record{Key: a.key})
+			}
+			l.drop(a)
+			continue
+		}
+		l.keys.next++
+	}
+	for range l.heard.budget(l.now, len(l.roster)) {
+		h := l.roster[l.heard.turn(len(l.roster))]
+		if l.forgetEnded(h); h.idle(l.now, l.config.Memory) {
+			l.part(h)
+			continue
+		}
+		l.heard.next++
+	}
+}
+
+// open makes the account of a prefix at which nothing has happened.
+func (l *Ledger) open(m Match) *account {
+	a := newAccount(l.now, Key(strings.Clone(string(m.Prefix))), l.contract(m.Limit)) // not the whole key it is part of
+	a.place = uint32(len(l.order))
+	l.order = append(l.order, a)
+	l.accounts.Put(a)
+	return a
+}
+
+// drop lets go of an account at rest.
+func (l *Ledger) drop(a *account) {
+	last := len(l.order) - 1
+	l.order[a.place] = l.order[last]
+	l.order[a.place].place = a.place
+	l.order[last] = nil
+	l.order = shrunk(l.order[:last])
+	l.accounts.Delete(a.key)
+	if a.kept {
+		l.kept--
+		if t, ok := l.tenants.Get(a.key.Tenant()); ok {
+			t.keys = max(0, t.keys-1)
+			l.leaveTenant(t)
+		}
+	}
+}
+
+// shrunk gives a list less room if it fills a quarter of it.
+func shrunk[T any](list []T) []T {
+	if cap(list) > 1024 && len(list) < cap(list)/4 {
+		return append(make([]T, 0, 2*len(list)), list...)
+	}
+	return list
+}
+
+// use gives an account room to be used in, and looks at the end of the turn
+// whether it still is.
+func (l *Ledger) use(a *account) {
+	if a.busy == &resting {
+		a.busy = new(busy)
+	}
+	if !a.used {
+		a.used = true
+		l.used = append(l.used, a)
+	}
+}
+
+// keep counts an account as a key in memory, from its first change or waiter
+// until it is dropped.
+func (l *Ledger) keep(a *account) {
+	if a.kept {
+		return
+	}
+	a.kept = true
+	l.kept++
+	if t, ok := l.tenants.Get(a.key.Tenant()); ok {
+		t.keys++
+	}
+}
+
+// fewKeys is how many keys a tenant may have that is forgotten: with one tenant a
+// key, counting all exactly would take more than the keys do.
+const fewKeys = 64
+
+// rest takes from the accounts that are used no more what only one in use needs.
+// Those that were only asked for are gone: a refusal leaves nothing.
+func (l *Ledger) rest() {
+	for _, a := range l.used {
+		a.used = false
+		if !a.quiet() {
+			continue
+		}
+		l.timers.stop(&a.line.alarm)
+		a.busy = &resting
+		if !a.kept {
+			l.drop(a)
+		}
+	}
+	clear(l.used)
+	l.used = shrunk(l.used[:0])
+}

@@ -246,3 +246,17 @@ func (e *lateElector) Campaign(ctx context.Context) (lease.Epoch, error) {
 	e.end()
 	return won, err
 }
+
+// The instant of a turn is read after its last message was taken up: an earlier
+// one would come before what the messages tell of, and a lease that begins in it
+// would be shorter than it is told.
+func TestTurnIsDatedAfterItsMessages(t *testing.T) {
+	leading(t, `limits: [{key: k, rules: [10/1h]}]`, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+		for seq := range uint64(5) {
+			time.Sleep(300 * time.Millisecond)
+			a, err := l.Acquire(ctx, request(seq, 0))
+			require.NoError(t, err)
+			require.Equal(t, lease.DefaultConfig().TokenTTL, a.TokenTTL)
+		}
+	})
+}

@@ -105,20 +105,42 @@ func (l *Ledger) grantAnswer(le *lease, arrived algo.Instant, waited time.Durati
 
 // terms is what a holder has to know of the contract of these accounts.
 func terms(accounts []*account) Terms {
-	t := Terms{Unlimited: true}
+	t := Terms{Unlimited: true, Window: shortest(accounts, tellWithin)}
 	for _, a := range accounts {
 		for _, r := range a.contract.rules {
 			if r.of == slots {
 				t.Concurrent = true
-				continue
-			}
-			t.Unlimited = false
-			if back := comesBack(r.spec.Rule()); t.Window == 0 || back < t.Window {
-				t.Window = back
+			} else {
+				t.Unlimited = false
 			}
 		}
 	}
 	return t
+}
+
+// shortest is the least of what the rate rules of the accounts give, 0 if there
+// are none.
+func shortest(accounts []*account, of func(algo.Rule) time.Duration) (least time.Duration) {
+	for _, a := range accounts {
+		for _, r := range a.contract.rules {
+			if d := of(r.spec.Rule()); r.of == tokens && (least == 0 || d < least) {
+				least = d
+			}
+		}
+	}
+	return least
+}
+
+// tellWithin is the window by which holders divide how often they report: that in
+// which what is spent comes back. But a counter has no use for ages: it counts a
+// spend only once that is told, and until then the spend is held besides all that
+// the period counts. Holders report within a third of this, so a 32nd of a period
+// costs about a hundredth of its limit.
+func tellWithin(r algo.Rule) time.Duration {
+	if r.Kind == algo.Counter {
+		return max(1, r.Span()/32)
+	}
+	return comesBack(r)
 }
 
 // comesBack is in how long all that a rule has comes back once it is spent: its

@@ -224,7 +224,7 @@ func (l *Ledger) first(w *waiter, lacks []lack) bool {
 			return false
 		}
 	}
-	return l.wake(lacks).Sub(l.now) <= terms(w.accounts).Window
+	return l.wake(lacks).Sub(l.now) <= shortest(w.accounts, comesBack)
 }
 
 // needs is what w needs now: a holder without a slot needs one, since no rate

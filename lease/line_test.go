@@ -174,3 +174,69 @@ func TestAbsurdRequestHarmsNobody(t *testing.T) {
 	later := start.Add(10 * time.Second)
 	require.Equal(t, lease.Granted, turn(t, l, later, ask("a", 2, later, 0, "k")).Answers[0].Answer.Outcome)
 }
+
+// What a grant wants beyond its need is not taken from those who wait: it gets
+// only what is free beyond all their needs.
+func TestTopUpLeavesWhatTheLineNeeds(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: "{t}", rules: [12/1m]}, {key: "{t}/{s}", rules: [8/1h]}]`), lease.DefaultConfig())
+	used := ask("used", 1, start, 0, "t/x")
+	used.Need.Tokens, used.Want.Tokens = 8, 8
+	turn(t, l, start, used)
+	waits := ask("waits", 1, start, 2*time.Hour, "t/x") // for t/x; t has 4 left
+	waits.Need.Tokens, waits.Want.Tokens = 2, 2
+	require.Empty(t, turn(t, l, start, waits).Answers)
+	more := ask("more", 1, start, 0, "t/y")
+	more.Want.Tokens = 8
+	answers := turn(t, l, start, more).Answers
+	require.Len(t, answers, 1)
+	require.Equal(t, int64(2), answers[0].Answer.Granted.Tokens, "4 are free, and 2 of them are waited for")
+}
+
+// TestFullLineRefusesAtOnce: B68. The next one after the last who may wait is told
+// so at once, with the sure wait, and nothing of it is remembered in the line.
+func TestFullLineRefusesAtOnce(t *testing.T) {
+	config := lease.DefaultConfig()
+	config.Line = 100
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1/1m]}]`), config)
+	turn(t, l, start, ask("used", 1, start, 0, "k"))
+	for seq := range uint64(100) {
+		require.Empty(t, turn(t, l, start, ask("waits", seq, start, time.Hour, "k")).Answers)
+	}
+	for seq := range uint64(50) {
+		answers := turn(t, l, start, ask("late", seq, start, time.Hour, "k")).Answers
+		require.Len(t, answers, 1)
+		refusal := answers[0].Answer.Refusal
+		require.ErrorIs(t, refusal.Reason, lease.ErrLineFull)
+		require.Equal(t, lease.Key("k"), refusal.Key)
+		require.Equal(t, 5*time.Second+time.Minute+12*time.Millisecond, refusal.Wait)
+	}
+	require.Equal(t, 100, l.Status(start, "").Waiting)
+}
+
+// Who holds a slot needs no other for a token, also after a takeover.
+func TestTakeoverKnowsWhoHoldsSlots(t *testing.T) {
+	p := policy(t, `limits: [{key: k, rules: [10/1m, 1 concurrent]}]`)
+	before := lease.NewLedger(p, lease.DefaultConfig())
+	first := ask("a", 1, start, 0, "k")
+	first.Need.Slots, first.Want.Slots = 1, 1
+	got := turn(t, before, start, first)
+	require.Len(t, got.Records, 1)
+	after := lease.NewLedger(p, lease.DefaultConfig())
+	after.Turn(start, nil)
+	after.Restore(got.Records[0])
+	holds, lacks := ask("a", 2, start, 0, "k"), ask("b", 1, start, 0, "k")
+	answers := turn(t, after, start, holds, lacks).Answers
+	require.Equal(t, map[lease.Ticket]string{0: "", 1: lease.Code(lease.ErrNeedsSlot)}, reasons(answers))
+}
+
+// reasons tells why each was refused; granted ones have none.
+func reasons(answers []lease.Answered) map[lease.Ticket]string {
+	all := map[lease.Ticket]string{}
+	for _, a := range answers {
+		all[a.Ticket] = ""
+		if a.Answer.Outcome == lease.Refused {
+			all[a.Ticket] = lease.Code(a.Answer.Refusal.Reason)
+		}
+	}
+	return all
+}

@@ -92,8 +92,9 @@ type Answer struct {
 // Terms is what a holder has to know about a contract to behave well.
 type Terms struct {
 	// Window is the shortest time in which a rate rule that binds has all back
-	// that was spent: its period, or less for a bucket that fills sooner; 0 if
-	// no rule counts tokens. Spends are reported within half of it.
+	// that was spent: its period, or less for a bucket that fills sooner, and a
+	// 32nd of it for a counter, which counts a spend only when it is told; 0 if no
+	// rule counts tokens. Spends are reported within half of it.
 	Window time.Duration
 	// Concurrent says that a concurrency rule binds: a call needs a slot.
 	Concurrent bool

@@ -501,3 +501,31 @@ func TestCloseGivesAllBackAndFailsWhoWaits(t *testing.T) {
 	require.EqualValues(t, 2, d.Books().Spent)
 	require.Equal(t, Failed, d.Ask(d.now, 1, false, Forever).State())
 }
+
+// Once a spend has been told, nobody can take it back: a cancel that comes later
+// returns nothing.
+func TestCancelAfterItsReportGivesNothingBack(t *testing.T) {
+	d := newDesk(t)
+	c := d.has(5, 5)
+	d.pass(rate.Window)
+	require.EqualValues(t, 5, d.told().Points[0].Count)
+	d.Cancel(d.now, c)
+	require.Equal(t, Done, c.State())
+	told := d.told()
+	require.Zero(t, told.Returned)
+	require.EqualValues(t, 5, d.Books().Spent)
+	require.Zero(t, d.Books().Returned)
+}
+
+func TestAllowOfSeveralSpendsThemAll(t *testing.T) {
+	d := newDesk(t)
+	d.Finish(d.now, d.has(1, 10))
+	require.True(t, d.Allow(d.now, 3)) // from the lease
+	require.True(t, d.Allow(d.now, 4))
+	require.False(t, d.Allow(d.now, 3), "2 are left")
+	d.pass(rate.Window / 100)
+	points := d.told().Points
+	require.EqualValues(t, 8, points[len(points)-1].Count)
+	require.True(t, d.Allow(d.now, 2))
+	require.False(t, d.Allow(d.now, 1))
+}

@@ -21,6 +21,15 @@ func at(millis ...int64) []oracle.Spend {
 	return spends
 }
 
+// many makes spends from pairs of seconds and costs.
+func many(pairs ...int64) []oracle.Spend {
+	var spends []oracle.Spend
+	for i := 0; i < len(pairs); i += 2 {
+		spends = append(spends, oracle.Spend{Key: "k", At: pairs[i] * second, Cost: pairs[i+1]})
+	}
+	return spends
+}
+
 // calls makes calls from pairs of start and end, in milliseconds.
 func calls(pairs ...int64) []oracle.Spend {
 	var spends []oracle.Spend
@@ -55,6 +64,13 @@ func TestHandMadeCases(t *testing.T) {
 		{"a bucket gives its burst", "10/1s bucket burst=3", at(0, 0, 0, 100, 200, 300), 3, 0, 0},
 		{"but no more", "10/1s bucket burst=3", at(0, 0, 0, 99), 4, 99, 1},
 		{"nor does it save beyond it", "10/1s bucket burst=3", at(0, 5000, 5000, 5000, 5000), 4, 5000, 1},
+		{"an estimate counts the part of the period before that the window reaches", "109/60s counter", many(59, 80, 61, 30), 109, 61000, 0},
+		{"80, 30 and 40 % give 78, and one more", "78/60s counter", many(59, 80, 84, 31), 80, 59000, 2},
+		{"100 at :59 let exactly one through at 1:01", "100/60s counter", many(59, 100, 61, 1), 100, 59000, 0},
+		{"and not two", "100/60s counter", many(59, 100, 61, 2), 101, 61000, 1},
+		{"it is rounded up", "3/1s counter", at(0, 0, 0, 1001), 4, 1001, 1},
+		{"before the epoch, too", "3/1s counter", at(-1000, -1000, -1000, 334), 3, -1000, 0},
+		{"and forgets what is two periods old", "1/1s counter", at(0, 2000, 4000), 1, 0, 0},
 		{"a call may start as another ends", "1 concurrent", calls(0, 10, 10, 20), 1, 0, 0},
 		{"but not before", "1 concurrent", calls(0, 10, 9, 20), 2, 9, 1},
 		{"a call without an end is under way for good", "1 concurrent", at(0, 1000000), 2, 1000000, 1},
@@ -101,7 +117,7 @@ func TestLimitCountsItsKeyAndKeysBelow(t *testing.T) {
 
 // The fast pass and the look at every spend must agree at every instant.
 func TestFastWayAgreesWithBruteForce(t *testing.T) {
-	rules := oracle.MustRules("3/10ms, 5/25ms, 4/10ms fixed, 3/7ms bucket burst=5, 1/3ms bucket burst=1, 4 concurrent")
+	rules := oracle.MustRules("3/10ms, 5/25ms, 4/10ms fixed, 3/7ms bucket burst=5, 1/3ms bucket burst=1, 5/9ms counter, 4/7ms fixed tz=Asia/Kathmandu, 4 concurrent")
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		spends := randomLog(rng)
@@ -147,7 +163,7 @@ func randomLog(rng *rand.Rand) []oracle.Spend {
 func TestWorstWindowIsWorstAtEveryInstant(t *testing.T) {
 	for seed := range uint64(50) {
 		spends := randomLog(rand.New(rand.NewPCG(seed, 1)))
-		for _, r := range oracle.MustRules("3/10ms, 4/10ms fixed, 3/7ms bucket burst=5, 4 concurrent") {
+		for _, r := range oracle.MustRules("3/10ms, 4/10ms fixed, 3/7ms bucket burst=5, 5/9ms counter, 4 concurrent") {
 			worst, _ := oracle.Worst(r, spends)
 			for instant := int64(0); instant < 400*ms; instant += ms / 2 {
 				require.LessOrEqual(t, oracle.LoadAt(r, spends, instant), worst, "seed %d, rule %s, at %d", seed, r, instant)

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -11,8 +12,11 @@ import (
 // the instant do not count. It takes time in proportion to the spends, for a
 // bucket too; the fast way of Worst and Violations is tested against it.
 func LoadAt(r Rule, spends []Spend, at int64) int64 {
-	if r.Kind == Bucket {
+	switch r.Kind {
+	case Bucket:
 		return bucketLoadAt(r, spends, at)
+	case Counter:
+		return counterLoadAt(r, spends, at)
 	}
 	var load int64
 	for _, s := range spends {
@@ -31,7 +35,7 @@ func counts(r Rule, s Spend, at int64) bool {
 	case Sliding:
 		return at-s.At < int64(r.Window)
 	case Fixed:
-		return cell(s.At, int64(r.Window)) == cell(at, int64(r.Window))
+		return cellOf(r, s.At) == cellOf(r, at)
 	case Concurrent:
 		return s.Done == 0 || s.Done > at
 	}
@@ -43,15 +47,6 @@ func weight(r Rule, s Spend) int64 {
 		return 1
 	}
 	return s.Cost
-}
-
-// cell numbers the fixed windows; it rounds down below the epoch too.
-func cell(at, window int64) int64 {
-	n := at / window
-	if at%window < 0 {
-		n--
-	}
-	return n
 }
 
 // load is what a rule weighs just after all that happens at one instant.
@@ -88,6 +83,8 @@ func stepper(r Rule, spends []Spend) func(i int, s Spend) int64 {
 		return fixedStepper(r)
 	case Bucket:
 		return bucketStepper(r)
+	case Counter:
+		return counterStepper(r)
 	case Concurrent:
 		return concurrentStepper(spends)
 	}
@@ -103,13 +100,11 @@ func stepper(r Rule, spends []Spend) func(i int, s Spend) int64 {
 }
 
 func fixedStepper(r Rule) func(int, Spend) int64 {
-	var sum, now int64
-	return func(i int, s Spend) int64 {
-		if c := cell(s.At, int64(r.Window)); i == 0 || c != now {
-			sum, now = 0, c
-		}
-		sum += s.Cost
-		return sum
+	sums := map[int64]int64{}
+	return func(_ int, s Spend) int64 {
+		c := cellOf(r, s.At)
+		sums[c] += s.Cost
+		return sums[c]
 	}
 }
 
@@ -140,4 +135,19 @@ func concurrentStepper(spends []Spend) func(int, Spend) int64 {
 		}
 		return started - ended
 	}
+}
+
+// Eases gives the first instant from at on at which a fixed window or a counter
+// bears no more than most, 0 or more, if nothing more is spent. It panics for
+// rules of other kinds.
+func Eases(r Rule, spends []Spend, at, most int64) int64 {
+	switch {
+	case r.Kind == Counter:
+		return estimateAt(r, spends, at).eases(at, most)
+	case r.Kind != Fixed:
+		panic(fmt.Sprintf("oracle: when %q eases is not known", r))
+	case LoadAt(r, spends, at) <= most:
+		return at
+	}
+	return cellEnd(r, at)
 }

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -17,7 +18,8 @@ const (
 	// exactly Window old counts no more.
 	Sliding Kind = iota
 	// Fixed counts from one multiple of Window since the Unix epoch to the next,
-	// the first instant included and the last not.
+	// the first instant included and the last not; with a Zone, by the clock on
+	// the wall there, and a time that it shows twice is one.
 	Fixed
 	// Bucket counts a spend until it has flowed in again, Limit a Window; it
 	// holds Burst at the most and is full before the first spend.
@@ -25,34 +27,48 @@ const (
 	// Concurrent counts the calls under way, each from its start to its end, the
 	// end not included.
 	Concurrent
+	// Counter estimates what is spent in the trailing window: all since the last
+	// multiple of Window since the Unix epoch, and of what was spent in the Window
+	// before that, the part that the trailing window reaches back over.
+	Counter
 )
 
 // Rule is one limit of a contract, stated plainly. Window is 0 for Concurrent,
-// Burst is 0 for all but Bucket.
+// Burst is 0 for all but Bucket. Zone and Calendar are for Fixed only: the name of
+// a time zone, or "" for UTC; and "w" or "mo" for weeks from Monday and for months,
+// with a Window of 7 and of 31 days.
 type Rule struct {
-	Kind   Kind
-	Limit  int64
-	Window time.Duration
-	Burst  int64
+	Kind     Kind
+	Limit    int64
+	Window   time.Duration
+	Burst    int64
+	Zone     string
+	Calendar string
 }
 
 var (
-	rateText       = regexp.MustCompile(`^(\d+)/(\d+)(ns|us|ms|s|m|h|d)(?: (sliding|fixed|bucket)(?: burst=(\d+))?)?$`)
+	rateText       = regexp.MustCompile(`^(\d+)/(\d+)(ns|us|ms|s|m|h|d|w|mo)(?: (sliding|fixed|bucket|counter)(?: burst=(\d+))?(?: tz=(\S+))?)?$`)
 	concurrentText = regexp.MustCompile(`^(\d+) concurrent$`)
 )
 
-// units from the largest, so that a period is written in as few digits as can be.
-var units = []struct {
+type unit struct {
 	name string
 	size time.Duration
-}{
+}
+
+// calendarUnits are those of fixed windows only.
+var calendarUnits = []unit{{"w", week}, {"mo", month}}
+
+// units from the largest, so that a period is written in as few digits as can be.
+var units = []unit{
 	{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second},
 	{"ms", time.Millisecond}, {"us", time.Microsecond}, {"ns", 1},
 }
 
 // ParseRule reads "200/1s", "200/1s sliding", "200/1d fixed",
-// "200/1m bucket burst=50" (the burst is 200 if it is left out) or
-// "16 concurrent". It is far stricter than the product's own policy, so that a
+// "200/1d fixed tz=Europe/Berlin", "200/1w fixed", "200/1mo fixed",
+// "200/1m bucket burst=50" (the burst is 200 if it is left out), "200/1h counter"
+// or "16 concurrent". It is far stricter than the product's own policy, so that a
 // contract cannot be misread.
 func ParseRule(text string) (Rule, error) {
 	if m := concurrentText.FindStringSubmatch(text); m != nil {
@@ -80,6 +96,11 @@ func ParseRule(text string) (Rule, error) {
 		r.Kind = Fixed
 	case "bucket":
 		r.Kind, r.Burst = Bucket, limit
+	case "counter":
+		r.Kind = Counter
+	}
+	if err := r.onCalendar(m[2]+m[3], m[6]); err != nil {
+		return Rule{}, fmt.Errorf("oracle: rule %q: %w", text, err)
 	}
 	if m[5] == "" {
 		return r, nil
@@ -93,12 +114,34 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
+// onCalendar fills in what only fixed windows have.
+func (r *Rule) onCalendar(period, zone string) error {
+	if period == "1w" || period == "1mo" {
+		r.Calendar = period[1:]
+	}
+	switch {
+	case r.Kind != Fixed && (r.Calendar != "" || zone != ""):
+		return errors.New("weeks, months and time zones are for fixed windows")
+	case r.Calendar == "" && (strings.HasSuffix(period, "w") || strings.HasSuffix(period, "mo")):
+		return fmt.Errorf("a period of %s is none; write 1w or 1mo", period)
+	case zone == "" || zone == "UTC":
+		return nil
+	case r.Window > day && r.Calendar == "":
+		return fmt.Errorf("no wall clock has a period of %s", period)
+	case zone == "Local":
+		return errors.New("the zone Local is another one on each machine")
+	}
+	r.Zone = zone
+	_, err := findZone(zone)
+	return err
+}
+
 func parsePeriod(number, unit string) (time.Duration, error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
 		return 0, err
 	}
-	for _, u := range units {
+	for _, u := range append(calendarUnits, units...) {
 		if u.name != unit {
 			continue
 		}
@@ -138,7 +181,16 @@ func (r Rule) String() string {
 	case Concurrent:
 		return fmt.Sprintf("%d concurrent", r.Limit)
 	case Fixed:
-		return fmt.Sprintf("%d/%s fixed", r.Limit, period(r.Window))
+		text := fmt.Sprintf("%d/%s fixed", r.Limit, period(r.Window))
+		if r.Calendar != "" {
+			text = fmt.Sprintf("%d/1%s fixed", r.Limit, r.Calendar)
+		}
+		if r.Zone != "" {
+			text += " tz=" + r.Zone
+		}
+		return text
+	case Counter:
+		return fmt.Sprintf("%d/%s counter", r.Limit, period(r.Window))
 	case Bucket:
 		return fmt.Sprintf("%d/%s bucket burst=%d", r.Limit, period(r.Window), r.Burst)
 	}

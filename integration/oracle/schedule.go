@@ -80,14 +80,9 @@ func (s Schedule) times(n int, end int64) []int64 {
 func (s Schedule) earliest(r Rule) func(made []int64, at int64) int64 {
 	switch r.Kind {
 	case Fixed:
-		return func(made []int64, at int64) int64 {
-			w := int64(r.Window)
-			n := int64(len(made))
-			if n < r.Limit || cell(made[n-r.Limit], w) != cell(at, w) {
-				return at
-			}
-			return (cell(at, w) + 1) * w
-		}
+		return fixedEarliest(r)
+	case Counter:
+		return counterEarliest(r)
 	case Bucket:
 		return bucketEarliest(r)
 	case Concurrent:
@@ -101,6 +96,20 @@ func nthLast(limit int64, past time.Duration) func([]int64, int64) int64 {
 	return func(made []int64, at int64) int64 {
 		if n := int64(len(made)); n >= limit {
 			return max(at, made[n-limit]+int64(past))
+		}
+		return at
+	}
+}
+
+// fixedEarliest has a count for each window of the calls made as it sees them.
+func fixedEarliest(r Rule) func([]int64, int64) int64 {
+	counts, seen := map[int64]int64{}, 0
+	return func(made []int64, at int64) int64 {
+		for ; seen < len(made); seen++ {
+			counts[cellOf(r, made[seen])]++
+		}
+		for counts[cellOf(r, at)] >= r.Limit {
+			at = cellEnd(r, at)
 		}
 		return at
 	}

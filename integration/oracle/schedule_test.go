@@ -24,6 +24,10 @@ func TestGreedyScheduleOfKnownContracts(t *testing.T) {
 		{"10/1s bucket burst=3", 0, 5, 200 * time.Millisecond},
 		{"3/1s bucket burst=1", 0, 2, 333333334},
 		{"4/1s fixed", 0, 9, 2 * time.Second},
+		{"4/7s fixed tz=Asia/Kathmandu", 0, 9, 10 * time.Second}, // at the epoch, 4 s of a window have passed
+		{"10/1s counter", 0, 11, 1100 * time.Millisecond},
+		{"10/1s counter", 0, 20, 2 * time.Second},
+		{"1/1s counter", 0, 3, 4 * time.Second},
 		{"16 concurrent", 20 * time.Millisecond, 33, 40 * time.Millisecond},
 	} {
 		s := oracle.Schedule{Rules: oracle.MustRules(c.rules), Hold: c.hold}
@@ -40,6 +44,7 @@ func TestGreedyScheduleIsTight(t *testing.T) {
 	for _, text := range []string{
 		"5/1s, 12/3s", "200/1s, 550/3s, 16 concurrent", "7/1s fixed, 3/700ms", "10/3s bucket burst=4, 11/5s",
 		"3/1s bucket burst=2", "7/1s fixed, 20/3s, 5/1s bucket burst=5, 2 concurrent",
+		"9/2s counter, 6/700ms", "6/7s fixed tz=Asia/Kathmandu, 4/3s", "3/1s counter, 40/1m fixed tz=Asia/Kolkata",
 	} {
 		for _, from := range []int64{0, 1700000000123456789} {
 			s := oracle.Schedule{Rules: oracle.MustRules(text), Hold: 20 * time.Millisecond, From: from}

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"ration/integration/oracle"
@@ -31,6 +34,7 @@ type caller struct {
 	key    lease.Key
 	call   *worker.Call
 	spend  int // place in World.spends, -1 before
+	order  int // of its call among all
 }
 
 // start lets a holder's callers begin.
@@ -76,6 +80,7 @@ func (c *calls) ask(x *caller) {
 		until = now + w.between(time.Millisecond, 6*time.Second)
 	}
 	c.asked++
+	x.order = c.asked
 	x.call = p.Ask(now, cost, c.slots[x.key], until)
 	x.spend = -1
 	c.pending[x.call] = x
@@ -106,6 +111,16 @@ func (c *calls) cancel(x *caller, call *worker.Call) {
 	c.forget(x)
 	x.holder.drive(x.key)
 	c.again(x)
+}
+
+// giveUp lets all leave that wait.
+func (c *calls) giveUp() {
+	waiting := slices.SortedFunc(maps.Values(c.pending), func(a, b *caller) int { return cmp.Compare(a.order, b.order) })
+	for _, x := range waiting {
+		if call := x.call; call.State() == worker.Waiting {
+			x.holder.after(0, func() { c.cancel(x, call) })
+		}
+	}
 }
 
 func (c *calls) forget(x *caller) {
@@ -205,7 +220,7 @@ func (c *calls) end(x *caller, call *worker.Call) {
 
 // finish notes when the upstream was done with a call.
 func (c *calls) finish(x *caller, done time.Duration) {
-	c.world.spends[x.spend].Done = origin + int64(done)
+	c.world.spends[x.spend].Done = c.world.origin + int64(done)
 	c.forget(x)
 	c.again(x)
 }

@@ -8,7 +8,7 @@ import (
 
 // A world is a function of its seed.
 func ExampleRun() {
-	v := sim.Run(1)
+	v := sim.Run(2)
 	fmt.Println(len(v.Violations), "violations,", len(v.Stranded), "things stranded")
 	fmt.Println("use is high:", v.Use >= 0.95)
 	// Output:

@@ -92,7 +92,7 @@ func (l *lessor) stats() lease.Stats {
 
 // instant is ledger time: the wall clock at the beginning, and from then on the
 // host's own monotonic clock.
-func (l *lessor) instant() algo.Instant { return algo.Instant(origin).Add(l.elapsed()) }
+func (l *lessor) instant() algo.Instant { return algo.Instant(l.world.origin).Add(l.elapsed()) }
 
 func (l *lessor) request(r lease.Request, answer func(lease.Answer)) {
 	l.tickets++

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,23 +9,6 @@ import (
 	"ration/lease"
 	"ration/worker"
 )
-
-// Contract is what a run's key is limited by.
-type Contract struct {
-	Rules string // as the oracle and the policy read them, separated by ", "
-	Guard time.Duration
-}
-
-// contracts are those that runs draw from.
-var contracts = []Contract{
-	{Rules: "5/1s, 12/3s"},
-	{Rules: "20/1s, 60/12s"}, // longer than leases live, and than clocks agree
-	{Rules: "100/1s, 250/3s, 8 concurrent", Guard: 20 * time.Millisecond},
-	{Rules: "40/1s, 3 concurrent", Guard: 15 * time.Millisecond},
-	{Rules: "60/2s bucket burst=20"},
-	{Rules: "30/1s, 200/10s fixed"},
-	{Rules: "50/1s fixed, 6 concurrent", Guard: 10 * time.Millisecond},
-}
 
 // Verdict is what came of a run.
 type Verdict struct {
@@ -53,14 +35,17 @@ const (
 func Run(seed uint64) Verdict {
 	w := newWorld(seed)
 	c := contracts[w.rand.IntN(len(contracts))]
+	if c.From != 0 {
+		w.origin = c.From
+	}
 	rules := oracle.MustRules(c.Rules)
 	policy, err := lease.ParsePolicy("sim", []byte(c.policy()))
 	if err != nil {
 		panic(err)
 	}
 	ppm := w.rand.Int64N(201) - 100
-	if strings.Contains(c.Rules, "fixed") {
-		ppm = 0 // its boundaries are the wall clock's, which a coordinator keeps
+	if c.onTheClock() {
+		ppm = 0
 	}
 	l := newLessor(w, policy, ppm)
 	keys := []lease.Key{"k", "other"}
@@ -79,24 +64,20 @@ func Run(seed uint64) Verdict {
 	w.run(faultyFor)
 	w.calm = true
 	w.run(w.now + settleFor)
-	w.calls.saturate = true
+	w.calls.saturate = !c.Scarce
 	busy := w.now
-	period := longest(rules)
+	period := longest(rules, true)
 	w.run(busy + max(busyFor, 3*period))
 	w.calls.stopped = true
+	if c.Scarce {
+		w.calls.giveUp()
+	}
 	w.run(w.now + quietFor)
 	v := w.verdict(seed, c, rules, l, fleet)
-	v.Use = w.use(rules, busy, period)
-	return v
-}
-
-func (c Contract) policy() string {
-	rules := "[" + c.Rules + "]"
-	guard := ""
-	if c.Guard > 0 {
-		guard = fmt.Sprintf(", guard: %v", c.Guard)
+	if !c.Scarce {
+		v.Use = w.use(rules, busy, period)
 	}
-	return fmt.Sprintf(`limits: [{key: "{name}", rules: %s%s}, {key: junk, rules: [unlimited]}, {key: "junk/{k}", rules: [5/2s]}]`, rules, guard)
+	return v
 }
 
 // trouble lets processes pause, crash and be cut off, again and again until the
@@ -140,13 +121,9 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor,
 			v.Stranded = append(v.Stranded, fmt.Sprintf("a call on %s never ended", w.spends[i].Key))
 		}
 	}
-	for _, k := range []string{"k", "other"} {
-		spends := oracle.Under(w.spends, k)
-		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 })
-		v.Violations = append(v.Violations, oracle.Violations(spends, rules)...)
-	}
+	v.Violations = w.judge(seed, c, rules)
 	v.Stranded = append(v.Stranded, l.unlawful...)
-	v.Stranded = append(v.Stranded, w.stranded(l, fleet)...)
+	v.Stranded = append(v.Stranded, w.stranded(l, fleet, longest(rules, false))...)
 	for _, h := range fleet {
 		v.Pools.Add(h.books)
 		for _, k := range h.keys {
@@ -156,19 +133,15 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor,
 	return v
 }
 
-func longest(rules []oracle.Rule) time.Duration {
-	period := time.Second
-	for _, r := range rules {
-		period = max(period, r.Window)
-	}
-	return period
-}
-
 // stranded names what is not as it was in the beginning, after everybody has
-// been quiet for long.
-func (w *World) stranded(l *lessor, fleet []*holder) (left []string) {
+// been quiet for long, or what will not be when the longest window has passed.
+func (w *World) stranded(l *lessor, fleet []*holder, window time.Duration) (left []string) {
 	say := func(format string, args ...any) { left = append(left, fmt.Sprintf(format, args...)) }
-	s := l.ledger.Status(l.instant(), "")
+	then := l.instant()
+	if window > quietFor/2 {
+		then = then.Add(2 * window)
+	}
+	s := l.ledger.Status(then, "")
 	for _, k := range s.Keys {
 		for _, x := range k.Windows {
 			if x.Free != x.Limit {
@@ -203,7 +176,7 @@ func (w *World) stranded(l *lessor, fleet []*holder) (left []string) {
 // use is what the fleet got of key k while it was calm and saturated, over the
 // whole windows after the first.
 func (w *World) use(rules []oracle.Rule, busy, period time.Duration) float64 {
-	from, to := origin+int64(busy), origin+int64(busy+max(busyFor, 3*period))
+	from, to := w.origin+int64(busy), w.origin+int64(busy+max(busyFor, 3*period))
 	var spends []oracle.Spend
 	for _, s := range oracle.Under(w.spends, "k") {
 		if s.At >= from && s.At < to {

@@ -11,6 +11,7 @@ import (
 // World is true time, and what happens in it.
 type World struct {
 	rand   *rand.Rand
+	origin int64         // Unix nanoseconds at which it begins
 	now    time.Duration // true time since the beginning
 	events events
 	orders uint64
@@ -21,12 +22,12 @@ type World struct {
 	calm   bool // no more faults
 }
 
-// origin is the Unix time at which worlds begin: a second before a full minute,
+// origin is the Unix time at which worlds begin unless their contract says: a second before a full minute,
 // so that every run crosses the boundary of fixed windows.
 const origin = int64(1_800_000_059_000_000_000)
 
 func newWorld(seed uint64) *World {
-	w := &World{rand: rand.New(rand.NewPCG(seed, 0x7261_7469_6f6e)), Faults: map[string]int{}}
+	w := &World{rand: rand.New(rand.NewPCG(seed, 0x7261_7469_6f6e)), origin: origin, Faults: map[string]int{}}
 	w.net.world = w
 	return w
 }
@@ -64,7 +65,7 @@ func (w *World) between(a, b time.Duration) time.Duration {
 }
 
 // unix is true time as the oracle reads it.
-func (w *World) unix() int64 { return origin + int64(w.now) }
+func (w *World) unix() int64 { return w.origin + int64(w.now) }
 
 type event struct {
 	at     time.Duration

@@ -19,9 +19,9 @@ func wait(r oracle.Rule, arrivals []oracle.Spend, at, load int64) time.Duration 
 	switch r.Kind {
 	case oracle.Concurrent:
 		return 0
-	case oracle.Fixed:
-		w := int64(r.Window)
-		return time.Duration(w - ((at%w)+w)%w)
+	case oracle.Fixed, oracle.Counter:
+		eased := oracle.Eases(r, arrivals, at, max(0, min(load, r.Most())-1))
+		return time.Duration(eased - at)
 	case oracle.Bucket:
 		over := max(load-r.Most()+1, 1)
 		if r.Limit == 0 {

@@ -115,7 +115,8 @@ func TestWindowIsHalfOpen(t *testing.T) {
 }
 
 func TestRetryAfterIsEnough(t *testing.T) {
-	for _, contract := range []string{"3/2s, 5/7s", "4/3s fixed", "10/20s bucket burst=3", "1/9s bucket burst=1"} {
+	for _, contract := range []string{"3/2s, 5/7s", "4/3s fixed", "10/20s bucket burst=3", "1/9s bucket burst=1",
+		"5/4s counter", "1/3s counter", "4/7s fixed tz=Asia/Kathmandu, 9/20s counter"} {
 		synctest.Test(t, func(t *testing.T) {
 			strict := upstream.New(parse(t, contract), 0)
 			refused := 0
@@ -137,6 +138,37 @@ func TestRetryAfterIsEnough(t *testing.T) {
 			require.NotZero(t, refused)
 		})
 	}
+}
+
+// What is told of an estimate is when it next falls below the limit, and of a day
+// when the next begins on the wall: here 2000-01-01 in Kathmandu, 5:45 ahead.
+func TestWindowsOfOtherKindsTellTheirReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		strict := upstream.New(parse(t, "/counter=10/1m counter", "/day=1/1d fixed tz=Asia/Kathmandu", "/none=0/1m counter, 0/1d fixed"), 0)
+		ask := func(path string) (int, string) {
+			w := httptest.NewRecorder()
+			strict.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+			return w.Code, w.Header().Get("Retry-After")
+		}
+		time.Sleep(30 * time.Second) // of the first minute
+		for range 10 {
+			code, _ := ask("/counter")
+			require.Equal(t, http.StatusOK, code)
+		}
+		for i, wait := range []string{"41", "45", "49"} { // the refused ones count, and are to fade too
+			code, after := ask("/counter")
+			require.Equal(t, http.StatusTooManyRequests, code)
+			require.Equal(t, wait, after, "refusal %d", i)
+		}
+		code, _ := ask("/day")
+		require.Equal(t, http.StatusOK, code)
+		code, after := ask("/day")
+		require.Equal(t, http.StatusTooManyRequests, code)
+		require.Equal(t, strconv.Itoa(18*3600+15*60-30), after)
+		code, after = ask("/none")
+		require.Equal(t, http.StatusTooManyRequests, code)
+		require.NotEmpty(t, after)
+	})
 }
 
 func TestCallersThatWaitAreUnderWay(t *testing.T) {

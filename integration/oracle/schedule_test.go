@@ -23,6 +23,8 @@ func TestGreedyScheduleOfKnownContracts(t *testing.T) {
 		{"5/1s", 0, 6, time.Second},
 		{"10/1s bucket burst=3", 0, 5, 200 * time.Millisecond},
 		{"3/1s bucket burst=1", 0, 2, 333333334},
+		{"3/1s pace", 0, 2, 333333334},
+		{"10/1s pace, 5/1s", 0, 6, time.Second},
 		{"4/1s fixed", 0, 9, 2 * time.Second},
 		{"16 concurrent", 20 * time.Millisecond, 33, 40 * time.Millisecond},
 	} {
@@ -30,6 +32,7 @@ func TestGreedyScheduleOfKnownContracts(t *testing.T) {
 		require.Equal(t, c.takes, s.Length(c.calls), c.rules)
 	}
 	require.Empty(t, oracle.Schedule{Rules: oracle.MustRules("5/1s, 0/3s")}.First(3))
+	require.Empty(t, oracle.Schedule{Rules: oracle.MustRules("0/1s pace")}.First(3))
 	require.Zero(t, oracle.Schedule{Rules: oracle.MustRules("0/1s bucket burst=5")}.Length(3))
 	require.Panics(t, func() { oracle.Schedule{}.Until(second) })
 }
@@ -39,7 +42,7 @@ func TestGreedyScheduleOfKnownContracts(t *testing.T) {
 func TestGreedyScheduleIsTight(t *testing.T) {
 	for _, text := range []string{
 		"5/1s, 12/3s", "200/1s, 550/3s, 16 concurrent", "7/1s fixed, 3/700ms", "10/3s bucket burst=4, 11/5s",
-		"3/1s bucket burst=2", "7/1s fixed, 20/3s, 5/1s bucket burst=5, 2 concurrent",
+		"3/1s bucket burst=2", "7/1s pace, 12/2s", "7/1s fixed, 20/3s, 5/1s bucket burst=5, 2 concurrent",
 	} {
 		for _, from := range []int64{0, 1700000000123456789} {
 			s := oracle.Schedule{Rules: oracle.MustRules(text), Hold: 20 * time.Millisecond, From: from}

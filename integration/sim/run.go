@@ -26,6 +26,8 @@ var contracts = []Contract{
 	{Rules: "60/2s bucket burst=20"},
 	{Rules: "30/1s, 200/10s fixed"},
 	{Rules: "50/1s fixed, 6 concurrent", Guard: 10 * time.Millisecond},
+	{Rules: "10/1s pace"},
+	{Rules: "20/1s pace, 100/6s, 3 concurrent", Guard: time.Millisecond},
 }
 
 // Verdict is what came of a run.

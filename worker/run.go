@@ -129,6 +129,7 @@ func (p *Pool) runIdleAt(now time.Duration) time.Duration {
 func (p *Pool) returnRuns(now time.Duration) {
 	for _, h := range p.stock {
 		if h.run && now >= h.backAt {
+			p.books.RunsGivenUp++
 			p.returnLeft(now, h)
 		}
 	}
@@ -146,6 +147,7 @@ func (p *Pool) mayAsk() bool {
 func (p *Pool) runOver(now time.Duration) bool {
 	have := p.atHand(now)
 	if c := p.line.head; c != nil && have > 0 && have < c.cost {
+		p.books.RunsTooShort++
 		p.returnAbove(now, 0)
 		have = 0
 	}

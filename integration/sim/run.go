@@ -15,6 +15,7 @@ import (
 type Contract struct {
 	Rules string // as the oracle and the policy read them, separated by ", "
 	Guard time.Duration
+	Least float64 // of use, if it is above what all contracts have to reach
 }
 
 // contracts are those that runs draw from.
@@ -26,7 +27,7 @@ var contracts = []Contract{
 	{Rules: "60/2s bucket burst=20"},
 	{Rules: "30/1s, 200/10s fixed"},
 	{Rules: "50/1s fixed, 6 concurrent", Guard: 10 * time.Millisecond},
-	{Rules: "10/1s pace"},
+	{Rules: "10/1s pace", Least: 0.98}, // a run of one, of 100 ms, costs one way: 2 ms at most
 	{Rules: "20/1s pace, 100/6s, 3 concurrent", Guard: time.Millisecond},
 }
 

@@ -8,7 +8,7 @@ import (
 func BenchmarkTakeSettle(b *testing.B) {
 	for _, text := range []string{
 		"100/1s", "100000/1s", "10000/1d fixed", "10000/1mo fixed", "10000/1d fixed tz=Europe/Berlin",
-		"100000/1s bucket", "100000/1s counter", "4 concurrent", "unlimited",
+		"100000/1s bucket", "100000/1s counter", "100000/1s pace", "4 concurrent", "unlimited",
 	} {
 		b.Run(text, func(b *testing.B) {
 			spec := exact(b, text)

@@ -28,6 +28,8 @@ func (k bucket) advance(w *Window, to Instant) {
 
 func (k bucket) settle(w *Window, n int64, _ Instant) { w.spent += n }
 
+func (k bucket) beside(w *Window, _ int64) int64 { return w.spent }
+
 // refill gives what is still spent after d, and what is refilled of the next
 // token. The product is below 2^63 * 2^50, and a quotient that needs more than
 // 64 bits is more than could be spent.

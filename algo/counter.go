@@ -50,6 +50,8 @@ func (k counter) advance(w *Window, to Instant) {
 
 func (k counter) settle(w *Window, n int64, _ Instant) { w.spent += n }
 
+func (k counter) beside(w *Window, _ int64) int64 { return w.spent }
+
 // fade is how much of the n tokens of the period before counts at t, rounded up.
 func (k counter) fade(n int64, t Instant) int64 {
 	if n == 0 {

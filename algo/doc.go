@@ -28,6 +28,7 @@
 //	10000/1d fixed     all at the clock boundary, in UTC or the rule's zone
 //	100/1m bucket      evenly, one per W/L, while any is spent
 //	1000/1h counter    those of one period evenly during the next: an estimate
+//	10/1s pace         all, one W/L after the last spend; until then none
 //	4 concurrent       at once when returned; a guard after it is settled
 //	unlimited          at once
 //

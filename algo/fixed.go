@@ -81,6 +81,8 @@ func (k fixed) settle(w *Window, n int64, at Instant) {
 	}
 }
 
+func (k fixed) beside(w *Window, _ int64) int64 { return w.spent }
+
 // latest is the last instant as if at which a spend dated at, and settled now,
 // may be counted. The age of a spend was told by a clock that may run fast, and a
 // spend taken for one of the last period would be counted nowhere: so it is dated

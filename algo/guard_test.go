@@ -122,6 +122,7 @@ func TestGuardShrinksABucketsBurst(t *testing.T) {
 		{"10/1s", time.Hour, 10, ""},
 		{"10/1s fixed", time.Hour, 10, ""},
 		{"10/1s counter", time.Hour, 10, ""},
+		{"10/1s pace", time.Hour, 10, ""},
 		{"10 concurrent", time.Hour, 10, ""},
 	} {
 		t.Run(fmt.Sprint(c.rule, c.guard), func(t *testing.T) {

@@ -134,3 +134,16 @@ func TestTheOnlyMarkTakesNoRoom(t *testing.T) {
 	require.True(t, again.Idle(now.Add(time.Second)))
 	require.Equal(t, spec.Window(now.Add(time.Second)), again, "as one never used")
 }
+
+// A pace remembers one instant, however much was spent.
+func TestPaceKeepsNoMarks(t *testing.T) {
+	w := exact(t, "1000000/1s pace").Window(at)
+	for step := range time.Duration(10_000) {
+		now := at.Add(step * 2 * time.Microsecond)
+		require.Equal(t, int64(1_000_000), w.Free(now))
+		w.Take(now, 2)
+		w.Settle(now, 1, now)
+		w.Settle(now.Add(time.Microsecond), 1, now.Add(time.Microsecond))
+		require.Empty(t, w.State(now).Marks)
+	}
+}

@@ -131,6 +131,32 @@ func naiveCounter(limit, period, guard int64) naive {
 	}
 }
 
+// naivePace counts, exactly, how long after each spend the next may be.
+func naivePace(limit, period, guard int64) naive {
+	ready := func(s spend) int64 {
+		gaps := big.NewInt(s.n)
+		gaps.Mul(gaps, big.NewInt(period)).Add(gaps, big.NewInt(limit-1)).Div(gaps, big.NewInt(limit))
+		return s.at + gaps.Int64() + s.n*guard
+	}
+	return naive{
+		free: func(spends []spend, now int64) int64 {
+			for _, s := range spends {
+				if now < ready(s) {
+					return 0
+				}
+			}
+			return limit
+		},
+		instants: func(spends []spend, _ int64) []int64 {
+			var all []int64
+			for _, s := range spends {
+				all = append(all, ready(s))
+			}
+			return all
+		},
+	}
+}
+
 // naiveBucket keeps the level as a fraction.
 func naiveBucket(limit, burst, period int64) naive {
 	rate := big.NewRat(limit, period)
@@ -192,6 +218,9 @@ func TestDecisionsAreThoseOfANaiveList(t *testing.T) {
 		"counter":       {"7/50ns counter", naiveCounter(7, 50, 0), 70, 0},
 		"counter 1":     {"1/20ns counter", naiveCounter(1, 20, 0), 30, 0},
 		"counter, near": {"7/50ns counter", naiveCounter(7, 50, 3), 70, 3},
+		"pace":          {"3/1s pace", naivePace(3, second, 0), second, 0},
+		"pace 3/7ns":    {"3/7ns pace", naivePace(3, 7, 0), 9, 0},
+		"pace, guard":   {"5/1m pace", naivePace(5, 60*second, 7*second), 60 * second, 7 * time.Second},
 		"counter, wide": {"7/50ns counter", naiveCounter(7, 50, 80), 70, 80},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -247,6 +247,20 @@ func TestNoUpstreamSeesMoreThanTheRule(t *testing.T) {
 	}
 }
 
+// tooSoon says whether one spend comes before those before it allow: each of
+// their tokens keeps the next spend from a period divided by the limit.
+func tooSoon(spends []spend, limit, period int64) bool {
+	for i, s := range spends {
+		for _, next := range spends[i+1:] {
+			gap := new(big.Int).Mul(big.NewInt(next.at-s.at), big.NewInt(limit))
+			if gap.Cmp(new(big.Int).Mul(big.NewInt(s.n), big.NewInt(period))) < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func TestNoMoreSlotsInUseThanTheRule(t *testing.T) {
 	spec := exact(t, "4 concurrent")
 	for seed := range uint64(20) {
@@ -288,6 +302,10 @@ func TestTheOracleFindsWhatBreaksARule(t *testing.T) {
 	require.False(t, overEstimated([]spend{{0, 5}, {second + second*4/10, 5}}, 8, second))
 	require.True(t, overfillsBucket([]spend{{0, 2}, {second - 1, 1}}, 1, 2, second))
 	require.False(t, overfillsBucket([]spend{{0, 2}, {second, 1}}, 1, 2, second))
+	require.True(t, tooSoon([]spend{{0, 1}, {333_333_333, 1}}, 3, second))
+	require.False(t, tooSoon([]spend{{0, 1}, {333_333_334, 1}}, 3, second))
+	require.True(t, tooSoon([]spend{{0, 3}, {second - 1, 1}}, 3, second))
+	require.False(t, tooSoon([]spend{{0, 3}, {second, 1}}, 3, second))
 	require.Equal(t, int64(2), mostAtOnce([]interval{{0, 10, 1}, {9, 20, 1}}, 0))
 	require.Equal(t, int64(1), mostAtOnce([]interval{{0, 10, 1}, {10, 20, 1}}, 0))
 }

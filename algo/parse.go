@@ -7,7 +7,7 @@ import (
 
 const (
 	example    = `write a rule such as "10/1s", "4 concurrent" or "unlimited"`
-	knownWords = "known words: sliding, fixed, bucket, counter, burst=N, tz=ZONE"
+	knownWords = "known words: sliding, fixed, bucket, counter, pace, burst=N, tz=ZONE"
 	knownUnits = "known units: ns, us, ms, s, m, h, d, y, and for fixed windows w and mo"
 )
 
@@ -17,6 +17,7 @@ const (
 //	10000/1d fixed   10000/day fixed tz=Europe/Berlin   1/1w fixed   1/1mo fixed
 //	100/1m bucket   100/1m bucket burst=50
 //	1000/1h counter
+//	10/1s pace
 //	4 concurrent
 //	unlimited
 //
@@ -144,12 +145,12 @@ func (p *parser) period() error {
 func (p *parser) option() error {
 	column, found := p.column(), p.found()
 	switch word := p.word(); word {
-	case "sliding", "fixed", "bucket", "counter":
+	case "sliding", "fixed", "bucket", "counter", "pace":
 		if p.kindColumn > 0 {
 			return p.fail(column, "keep one of them", "%q follows %q", word, p.Kind)
 		}
 		p.kindColumn = column
-		p.Kind = map[string]Kind{"sliding": Sliding, "fixed": Fixed, "bucket": Bucket, "counter": Counter}[word]
+		p.Kind = map[string]Kind{"sliding": Sliding, "fixed": Fixed, "bucket": Bucket, "counter": Counter, "pace": Pace}[word]
 		return nil
 	case "burst":
 		if p.burstColumn > 0 {

@@ -50,6 +50,8 @@ var goodRules = []struct {
 	{"5/1h fixed tz=Etc/GMT+8", algo.Rule{Kind: algo.Fixed, Limit: 5, Period: length(time.Hour), Zone: "Etc/GMT+8"}, "5/1h fixed tz=Etc/GMT+8"},
 	{"1000/1h counter", algo.Rule{Kind: algo.Counter, Limit: 1000, Period: length(time.Hour)}, "1000/1h counter"},
 	{"1000 per 90 minutes counter", algo.Rule{Kind: algo.Counter, Limit: 1000, Period: length(90 * time.Minute)}, "1000/90m counter"},
+	{"10/1s pace", algo.Rule{Kind: algo.Pace, Limit: 10, Period: length(time.Second)}, "10/1s pace"},
+	{"600 per 2 minutes pace", algo.Rule{Kind: algo.Pace, Limit: 600, Period: length(2 * time.Minute)}, "600/2m pace"},
 	{"5/w fixed", algo.Rule{Kind: algo.Fixed, Limit: 5, Period: length(7 * day)}, "5/1w fixed"},
 	{"5/7d fixed", algo.Rule{Kind: algo.Fixed, Limit: 5, Period: length(7 * day)}, "5/1w fixed"},
 	{"5/1mo fixed", algo.Rule{Kind: algo.Fixed, Limit: 5, Period: algo.Period{Months: 1}}, "5/1mo fixed"},
@@ -127,7 +129,11 @@ var badRules = []struct {
 	{"10/2d fixed", 4, `the calendar has no window of 2d; write a period under a day, 1d, 1w or 1mo, or leave out "fixed"`},
 	{"10/1y fixed", 4, "no window of 365d"},
 	{"10/1s slidding", 7, `unknown word "slidding"; known words: sliding, fixed, bucket`},
-	{"10/1s pace", 7, `unknown word "pace"; known words: sliding, fixed, bucket`},
+	{"10/1s paced", 7, `unknown word "paced"; known words: sliding, fixed, bucket, counter, pace`},
+	{"10/1s pace bucket", 12, `"bucket" follows "pace"; keep one of them`},
+	{"10/1s pace burst=5", 12, `burst belongs to bucket, and this rule is pace; add "bucket", or leave it out`},
+	{"10/1s pace tz=UTC", 12, "tz belongs to fixed, and this rule is pace"},
+	{"10/1w pace", 4, "this rule is pace; write 7d"},
 	{"10/1s count", 7, `unknown word "count"; known words: sliding, fixed, bucket, counter`},
 	{"10/1s counter fixed", 15, `"fixed" follows "counter"; keep one`},
 	{"10/1s counter burst=5", 15, "burst belongs to bucket, and this rule is counter"},
@@ -219,6 +225,7 @@ func TestOnlyRatesCountTokensAndHaveASpan(t *testing.T) {
 		"1/1mo fixed":   31 * day,
 		"10/1m bucket":  time.Minute,
 		"10/2m counter": 2 * time.Minute,
+		"10/2m pace":    2 * time.Minute,
 	} {
 		require.True(t, must(t, text).CountsTokens(), text)
 		require.Equal(t, span, must(t, text).Span(), text)

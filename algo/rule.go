@@ -30,6 +30,9 @@ const (
 	// next. It is an estimate and no hard bound: a trailing window as long as the
 	// period may see twice the limit less one.
 	Counter
+	// Pace: the whole limit, a gap for each token after the last spend; until then
+	// nothing does. A gap is the period divided by the limit.
+	Pace
 	// Concurrent: at once when the upstream has answered (Return), or a guard
 	// after a call was cut off (Settle).
 	Concurrent
@@ -42,6 +45,7 @@ var kindWords = map[Kind]string{
 	Fixed:      "fixed",
 	Bucket:     "bucket",
 	Counter:    "counter",
+	Pace:       "pace",
 	Concurrent: "concurrent",
 	Unlimited:  "unlimited",
 }
@@ -74,7 +78,7 @@ type Rule struct {
 // CountsTokens says that the rule is about a rate: a call takes a token of it
 // for good. Concurrency counts slots, and unlimited counts nothing.
 func (r Rule) CountsTokens() bool {
-	return r.Kind == Sliding || r.Kind == Fixed || r.Kind == Bucket || r.Kind == Counter
+	return r.Kind == Sliding || r.Kind == Fixed || r.Kind == Bucket || r.Kind == Counter || r.Kind == Pace
 }
 
 // Span is the period of a rate rule, for a calendar month that of the longest
@@ -95,8 +99,8 @@ func (r Rule) String() string {
 			text += " tz=" + r.Zone
 		}
 		return text
-	case Counter:
-		return fmt.Sprintf("%d/%s counter", r.Limit, r.Period)
+	case Counter, Pace:
+		return fmt.Sprintf("%d/%s %s", r.Limit, r.Period, r.Kind)
 	case Bucket:
 		if r.Burst == r.Limit {
 			return fmt.Sprintf("%d/%s bucket", r.Limit, r.Period)

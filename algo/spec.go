@@ -27,6 +27,8 @@ type behaviour interface {
 	// settle records that n held tokens, which are held no more, were spent at
 	// that instant, at or before w.seen.
 	settle(w *Window, n int64, at Instant)
+	// beside gives what counts as spent at w.seen beside so many that are held.
+	beside(w *Window, held int64) int64
 	// wait gives the first instant at or after w.seen at which n are free, where
 	// free is what is free now and due tells of all that is held. There is none
 	// if it is not ok.
@@ -59,6 +61,8 @@ func Compile(r Rule, a Allowance) *Spec {
 		s.kind = bucket{limit: r.Limit, period: a.grow(r.Period.Length)}
 	case Counter:
 		s.kind = newCounter(r, a)
+	case Pace:
+		s.kind = newPace(r, a)
 	case Concurrent:
 		s.kind = newTrailing(a.Guard)
 	case Unlimited:
@@ -75,6 +79,16 @@ func (s *Spec) Rule() Rule { return s.rule }
 // burst less what flows in during one guard. It is 0 where nothing ever is, which
 // for a limit above 0 [Rule.Starved] tells of. For an unlimited rule it is 1<<62.
 func (s *Spec) Max() int64 { return s.max }
+
+// Gap is how long after the spend of one token of a pace rule the next may be
+// spent, rounded up, with the allowance in it. It is 0 for every other kind, and
+// where the limit is 0.
+func (s *Spec) Gap() time.Duration {
+	if k, ok := s.kind.(pace); ok && k.limit > 0 {
+		return k.after(0, 1).Sub(0)
+	}
+	return 0
+}
 
 // Window gives a window in which everything is free.
 func (s *Spec) Window(now Instant) Window {

@@ -18,7 +18,8 @@ type State struct {
 	// which its period began, under a guard the oldest one in reach; for a bucket
 	// what it has refilled of the next token, in nanoseconds times limit; for a
 	// counter what the period before counted, under a guard the sum of its marks;
-	// and 0 for the others.
+	// for a pace the Instant from which it is free again, if nothing is held; and 0
+	// for the others.
 	Own int64
 	// Marks are, by rising instant, the spends that a sliding or concurrent window
 	// remembers one by one, together Spent. A fixed window or a counter under a

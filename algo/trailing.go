@@ -62,6 +62,8 @@ func (k trailing) settle(w *Window, n int64, at Instant) {
 	w.spent += n
 }
 
+func (k trailing) beside(w *Window, _ int64) int64 { return w.spent }
+
 // wait walks all that will come back, marks and due together, by rising date,
 // until enough has.
 func (k trailing) wait(w *Window, n, free int64, due []Due) (Instant, bool) {

@@ -18,8 +18,8 @@ type Window struct {
 	held  int64
 	spent int64
 	// own belongs to the kind: where a fixed period began, what a bucket has
-	// refilled of the next token, what the period before counted, or the date of
-	// the only mark of a trailing window.
+	// refilled of the next token, what the period before counted, the date of the
+	// only mark of a trailing window, or when a pace is free again.
 	own   int64
 	trail *trail // nil while there is no mark, or only that one
 }
@@ -68,6 +68,7 @@ func (w *Window) Take(now Instant, n int64) {
 		panic(fmt.Sprintf("algo: take of %d with %d free under %q", n, free, w.spec.rule))
 	}
 	w.held += n
+	w.spent = w.spec.kind.beside(w, w.held)
 }
 
 // Return moves n from held back to free: they were not spent, or for a
@@ -79,11 +80,13 @@ func (w *Window) Return(now Instant, n int64) {
 		panic(fmt.Sprintf("algo: return of %d with %d held under %q", n, w.held, w.spec.rule))
 	}
 	w.held -= n
+	w.spent = w.spec.kind.beside(w, w.held)
 }
 
 // Settle moves n from held to spent, as spent at the instant at, from which the
 // rule counts when they come back; what would have come back by now is free at
-// once. Buckets and counters count from now instead. Where now is taken as later,
+// once. Buckets and counters count from now instead, and a pace begins n gaps, from
+// at on, in which nothing is free. Where now is taken as later,
 // so is at. It panics if n is negative or above Held, or if at is later than now.
 func (w *Window) Settle(now Instant, n int64, at Instant) {
 	if at > now {
@@ -125,7 +128,8 @@ func (w *Window) Wait(now Instant, n int64, due []Due) (wait time.Duration, ok b
 	if n > w.spec.max {
 		return 0, false
 	}
-	free := w.spec.max - w.spent - (w.held - left)
+	held := w.held - left
+	free := w.spec.max - w.spec.kind.beside(w, held) - held
 	if n <= free {
 		return 0, true
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestLimitZeroRefusesAlways(t *testing.T) {
-	for _, text := range []string{"0/1s", "0/1s fixed", "0/1s bucket", "0/1s bucket burst=0", "0/1s counter", "0 concurrent"} {
+	for _, text := range []string{"0/1s", "0/1s fixed", "0/1s bucket", "0/1s bucket burst=0", "0/1s counter", "0/1s pace", "0 concurrent"} {
 		t.Run("B01 "+text, func(t *testing.T) {
 			spec := exact(t, text)
 			w := spec.Window(at)
@@ -39,6 +39,7 @@ func TestWorstTrailingWindowIsWhatTheRuleSays(t *testing.T) {
 		"2/10s fixed":          4,
 		"2/10s bucket burst=2": 4,
 		"2/10s counter":        3,
+		"2/10s pace":           2,
 	} {
 		t.Run("B31 "+text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
@@ -87,7 +88,7 @@ func TestReturnedTokensComeBackOnce(t *testing.T) {
 }
 
 func TestMoreThanTheRuleCouldGrantIsNever(t *testing.T) {
-	for _, text := range []string{"10/1s", "10/1s fixed", "10/1s bucket", "1/1s bucket burst=10", "10/1s counter", "10 concurrent"} {
+	for _, text := range []string{"10/1s", "10/1s fixed", "10/1s bucket", "1/1s bucket burst=10", "10/1s counter", "10/1s pace", "10 concurrent"} {
 		t.Run("B85 "+text, func(t *testing.T) {
 			spec := exact(t, text)
 			require.Equal(t, int64(10), spec.Max())

@@ -53,6 +53,11 @@ func scripted() *fake {
 		}},
 		3: {Outcome: lease.Waiting},
 		4: {Outcome: lease.Ended},
+		6: {
+			Outcome: lease.Granted, Granted: lease.Amount{Tokens: 4},
+			TokenTTL: 800_060 * time.Microsecond, SlotTTL: 10 * time.Second,
+			Terms: lease.Terms{Window: time.Second, Spacing: 100_020 * time.Microsecond},
+		},
 	}
 	return &fake{
 		acquire: func(_ context.Context, r lease.Request) (lease.Answer, error) {
@@ -66,6 +71,8 @@ func scripted() *fake {
 				return lease.Reply{Epoch: epoch, Renewed: []lease.Renewal{{ID: id(1), SlotTTL: 10 * time.Second}}}, nil
 			case r.Goodbye:
 				return lease.Reply{Epoch: epoch, Ended: []lease.ID{id(0)}}, nil
+			case len(r.GivenUp) == 0:
+				return lease.Reply{Epoch: epoch}, nil
 			}
 			return lease.Reply{Epoch: epoch, Acknowledged: []lease.ID{id(5)}}, nil
 		},

@@ -145,6 +145,9 @@ func (w *writer) terms(t lease.Terms) {
 		if t.Window != 0 {
 			w.duration("window", t.Window)
 		}
+		if t.Spacing != 0 {
+			w.duration("spacing", t.Spacing)
+		}
 		w.flag("concurrent", t.Concurrent)
 		w.flag("unlimited", t.Unlimited)
 	})
@@ -237,6 +240,8 @@ func readTerms(raw []byte, to *lease.Terms) error {
 		switch name {
 		case "window":
 			return true, readDuration(raw, &to.Window)
+		case "spacing":
+			return true, readDuration(raw, &to.Spacing)
 		case "concurrent":
 			return true, readFlag(raw, &to.Concurrent)
 		case "unlimited":

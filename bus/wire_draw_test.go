@@ -59,7 +59,7 @@ func (d draw) answer() lease.Answer {
 	a := lease.Answer{
 		ID: d.id(), Outcome: lease.Outcome(1 + d.IntN(4)), Granted: d.amount(), TokenTTL: d.duration(), SlotTTL: d.duration(),
 		Waited: d.duration(), Epoch: lease.Epoch{Number: d.Uint64(), Mark: d.Uint64()},
-		Terms: lease.Terms{Window: d.duration(), Concurrent: d.IntN(2) == 0, Unlimited: d.IntN(2) == 0},
+		Terms: lease.Terms{Window: d.duration(), Spacing: d.duration(), Concurrent: d.IntN(2) == 0, Unlimited: d.IntN(2) == 0},
 	}
 	if a.Outcome == lease.Refused {
 		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Wait: d.duration()}

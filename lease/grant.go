@@ -8,7 +8,7 @@ import (
 )
 
 // grant begins a lease of amount. What it wants beyond is given at the end of
-// the turn, when everybody's needs have been seen.
+// the turn, when everybody's needs have been seen; but a run begins with all.
 func (l *Ledger) grant(w *waiter, amount Amount) {
 	if w.places != nil {
 		l.leave(w)
@@ -19,6 +19,11 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 	}
 	le.tokens.Expires = l.now.Add(l.config.TokenTTL)
 	le.slots.Expires = l.now.Add(l.config.SlotTTL)
+	if gap := spacing(w.accounts); gap > 0 && amount.Tokens > 0 {
+		amount.Tokens = l.run(w, amount.Tokens, gap)
+		le.tokens.Expires = l.now.Add(l.runTTL(amount.Tokens, gap))
+		l.stats.Runs++
+	}
 	l.begin(le)
 	l.give(le, amount)
 	l.granted = append(l.granted, w)
@@ -105,7 +110,7 @@ func (l *Ledger) grantAnswer(le *lease, arrived algo.Instant, waited time.Durati
 
 // terms is what a holder has to know of the contract of these accounts.
 func terms(accounts []*account) Terms {
-	t := Terms{Unlimited: true, Window: shortest(accounts, tellWithin)}
+	t := Terms{Unlimited: true, Window: shortest(accounts, tellWithin), Spacing: spacing(accounts)}
 	for _, a := range accounts {
 		for _, r := range a.contract.rules {
 			if r.of == slots {

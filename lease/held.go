@@ -124,6 +124,9 @@ func (l *Ledger) expire(le *lease) {
 		l.settle(le, of, n, p.Expires)
 		if of == tokens {
 			l.stats.Expired += n
+			if spacing(le.accounts) > 0 {
+				l.stats.RunsExpired++
+			}
 		} else {
 			l.stats.SlotsExpired += n
 		}

@@ -77,7 +77,8 @@ type Answer struct {
 	Outcome Outcome
 	// Granted is what the lease was granted, tokens and slots apart.
 	Granted Amount
-	// TokenTTL is in how long the lease's tokens expire, SlotTTL in how long
+	// TokenTTL is in how long the lease's tokens expire, under a pace rule little
+	// longer than it takes to spend them; SlotTTL in how long
 	// its slots do unless they are renewed. The holder stops earlier, by Margin.
 	TokenTTL time.Duration
 	SlotTTL  time.Duration
@@ -96,6 +97,11 @@ type Terms struct {
 	// 32nd of it for a counter, which counts a spend only when it is told; 0 if no
 	// rule counts tokens. Spends are reported within half of it.
 	Window time.Duration
+	// Spacing is above 0 where a pace rule binds: the holder spends one call at a
+	// time, and after a call of cost n nothing for n times Spacing, by its own clock
+	// and whatever lease it spends of. It tells of each spend with a point of its
+	// own, and of the last one of a lease at once.
+	Spacing time.Duration
 	// Concurrent says that a concurrency rule binds: a call needs a slot.
 	Concurrent bool
 	// Unlimited says that no rule counts tokens.

@@ -31,6 +31,9 @@ type Stats struct {
 	Recalls int64
 	Renewed int64
 
+	Runs        int64 // leases of tokens under a pace rule
+	RunsExpired int64 // runs that ended with tokens nobody had accounted for
+
 	// What seldom happens, and must be right when it does.
 	Replayed          int64 // a copy of a request that had been granted
 	ReplayedAtOnce    int64 // that came in the very turn of the grant

@@ -9,16 +9,18 @@ type Books struct {
 	Expired  int64 // lost to a deadline, or with a lease that ended early
 	Held     int64 // at hand, or in the hands of calls
 
-	Requests   int64 // copies of requests sent
-	Grants     int64 // leases taken
-	Refusals   int64
-	Dropped    int64 // answers to ids already taken, given up or refused
-	GivenUp    int64 // ids given up
-	Overdue    int64 // takes found past their deadline, so no spends
-	LostCalls  int64 // calls cut because their slot's lease was lost
-	Recalls    int64
-	Handed     int64 // slots that went from one call to the next without a message
-	Incarnated int64 // times that all leases were dropped for a new incarnation
+	Requests     int64 // copies of requests sent
+	Grants       int64 // leases taken
+	Refusals     int64
+	Dropped      int64 // answers to ids already taken, given up or refused
+	GivenUp      int64 // ids given up
+	Overdue      int64 // takes found past their deadline, so no spends
+	LostCalls    int64 // calls cut because their slot's lease was lost
+	Recalls      int64
+	Handed       int64 // slots that went from one call to the next without a message
+	RunsGivenUp  int64 // rests of runs that went back since they were about to end
+	RunsTooShort int64 // rests of runs that went back since the next call costs more
+	Incarnated   int64 // times that all leases were dropped for a new incarnation
 }
 
 // Add adds the numbers of o to b.
@@ -37,6 +39,8 @@ func (b *Books) Add(o Books) {
 	b.LostCalls += o.LostCalls
 	b.Recalls += o.Recalls
 	b.Handed += o.Handed
+	b.RunsGivenUp += o.RunsGivenUp
+	b.RunsTooShort += o.RunsTooShort
 	b.Incarnated += o.Incarnated
 }
 

@@ -15,6 +15,8 @@ import (
 type fleet struct {
 	rnd    *rand.Rand
 	faults bool
+	exact  bool // each message takes oneWay
+	oneWay time.Duration
 	now    time.Duration
 	events events
 	seq    int
@@ -112,6 +114,10 @@ func (f *fleet) instant() algo.Instant { return epoch.Add(f.now) }
 
 // post carries a message: normally once, soon.
 func (f *fleet) post(do func()) {
+	if f.exact {
+		f.after(f.oneWay, do)
+		return
+	}
 	delay := time.Duration(100+f.rnd.IntN(400)) * time.Microsecond
 	if f.faults {
 		switch f.rnd.IntN(20) {

@@ -51,6 +51,9 @@ func (p *Pool) deal(now time.Duration) {
 			p.fail(c, &RefusedError{lease.Refusal{Reason: lease.ErrNeedsSlot, Key: p.keys[0]}})
 			continue
 		}
+		if p.early(now) {
+			return
+		}
 		var slotOf *holding
 		if p.needsSlot() {
 			if slotOf = p.idleSlot(now); slotOf == nil {
@@ -135,9 +138,13 @@ func (c *Call) open() (n int64) {
 
 // spent notes a spend and when it has to be told of.
 func (p *Pool) spent(h *holding, n int64, at time.Duration) {
-	h.point(n, at, p.cfg.MaxPoints)
+	h.point(n, at, p.points(h))
 	p.books.Spent += n
-	if !h.gone {
+	switch {
+	case h.gone:
+	case p.ran(h), h.run && len(h.points)%(p.cfg.MaxPoints/2) == 0:
+		p.dueBy(p.now)
+	default:
 		p.dueBy(min(at+p.reportAfter(), h.deadline-p.reportAfter()/10))
 	}
 }
@@ -157,7 +164,7 @@ func (p *Pool) giveBack(now time.Duration, c *Call, n int64) {
 	}
 	c.parts = c.parts[:0]
 	p.deal(now)
-	if p.line.count > 0 && !p.tight(now) {
+	if p.line.count > 0 && (p.spaced() || !p.tight(now)) {
 		return // the head collects
 	}
 	for _, part := range parts {

@@ -35,6 +35,9 @@ type holding struct {
 	freed, cut   int64
 	slotsGone    bool
 
+	run    bool          // under a pace rule
+	backAt time.Duration // what is left of a run then goes back
+
 	stocked   bool // in the pool's stock
 	published bool // Allow has been pointed at it
 	gone      bool // over: nothing more is spent of it
@@ -88,7 +91,8 @@ func (h *holding) spend(now time.Duration, n int64) bool {
 
 // point notes that n more had been spent at an instant. When most points wait
 // already, the two neighbours nearest in time become one at the later of their
-// dates, which delays the fewest tokens the least.
+// dates, which delays the fewest tokens the least. Of a run it is the two with the
+// fewest: tokens dated together keep others from the rule as if spent together.
 func (h *holding) point(n int64, at time.Duration, most int) {
 	h.spent += n
 	h.unsaid = true
@@ -102,12 +106,24 @@ func (h *holding) point(n int64, at time.Duration, most int) {
 	}
 	best, least := 0, Forever
 	for i := range len(h.points) - 1 {
-		if gap := (h.points[i+1].at - h.points[i].at).Abs(); gap < least {
-			best, least = i, gap
+		delay := (h.points[i+1].at - h.points[i].at).Abs()
+		if h.run {
+			delay = time.Duration(h.points[i+1].count - h.before(i))
+		}
+		if delay < least {
+			best, least = i, delay
 		}
 	}
 	h.points[best+1].at = max(h.points[best].at, h.points[best+1].at)
 	h.points = append(h.points[:best], h.points[best+1:]...)
+}
+
+// before is how many had been spent before a point, as far as points tell.
+func (h *holding) before(i int) int64 {
+	if i == 0 {
+		return h.ackSpent
+	}
+	return h.points[i-1].count
 }
 
 // acknowledge forgets what a report told that has been answered.

@@ -22,6 +22,9 @@ func (p *Pool) share() int64 { return p.demand.within(p.terms.Window / 100) }
 // size is how many tokens to ask for beyond what is needed.
 func (p *Pool) size(now time.Duration) int64 {
 	p.demand.look(now)
+	if p.spaced() {
+		return p.runSize(now)
+	}
 	if p.tight(now) {
 		return min(p.share(), p.cfg.MaxBatch)
 	}
@@ -58,7 +61,7 @@ func (p *Pool) rebind(now time.Duration) {
 			r.bind(c)
 			continue
 		}
-		keep := served && p.refill == nil && p.line.count == 0 && !r.forSlot() && !p.tight(now) && r.need.Tokens <= p.demand.batch &&
+		keep := served && p.refill == nil && p.line.count == 0 && !r.forSlot() && !p.tight(now) && !p.spaced() && r.need.Tokens <= p.demand.batch &&
 			now-p.lastSpend < p.cfg.IdleAfter && p.atHand(now)+r.want.Tokens <= 2*p.demand.batch
 		if !keep {
 			p.giveUp(now, r)
@@ -88,6 +91,10 @@ func (p *Pool) unasked(r *request) *Call {
 // a concurrency rule the first callers use the idle slots and lack tokens only;
 // the others lack a slot, and get their tokens with it.
 func (p *Pool) cover(now time.Duration) {
+	if p.spaced() {
+		p.coverRun(now)
+		return
+	}
 	if p.line.count == 0 || len(p.requests) >= p.cfg.MaxInFlight {
 		return
 	}

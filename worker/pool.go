@@ -58,6 +58,8 @@ type Pool struct {
 	refillNeed int64         // so many or more
 	keepTill   time.Duration // until then thirst tokens are not idle
 	lastSpend  time.Duration
+	nextSpend  time.Duration // no spend before, under a pace rule
+	othersTill time.Duration // until then others are taken to want it, too
 	demand     demand
 
 	due     time.Duration // when a report is wanted
@@ -133,11 +135,15 @@ func (p *Pool) Spend(now time.Duration, c *Call) bool {
 	p.taken.remove(c)
 	c.state, c.sent = Running, now
 	p.lastSpend = now
-	p.settling = append(p.settling, c)
-	p.wakeBy(now + p.resolveAfter())
 	if c.slotOf != nil {
 		p.running = append(p.running, c)
 	}
+	if p.spaced() {
+		p.space(now, c)
+		return true
+	}
+	p.settling = append(p.settling, c)
+	p.wakeBy(now + p.resolveAfter())
 	return true
 }
 

@@ -103,7 +103,14 @@ func (p *Pool) Recalled(now time.Duration, r lease.Recall) {
 	p.tightTill = now + p.cfg.Calm
 	p.demand.look(now)
 	keep := int64(0)
-	if now-p.lastSpend < p.cfg.IdleAfter {
+	switch {
+	case p.spaced():
+		if p.open == 0 && p.atHand(now) == 0 {
+			break // it was asked for what is over by now
+		}
+		p.othersTill = now + p.cfg.Calm
+		keep = p.keeps(now)
+	case now-p.lastSpend < p.cfg.IdleAfter:
 		keep = p.share()
 	}
 	p.returnAbove(now, keep)

@@ -161,7 +161,9 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 		deadline:     sent + a.TokenTTL - lease.Margin(a.TokenTTL),
 		slotDeadline: sent + a.SlotTTL - lease.Margin(a.SlotTTL),
 		idle:         a.Granted.Slots, idleSince: now,
+		run: p.spaced(),
 	}
+	h.backAt = h.deadline - min((h.deadline-now)/4, p.cfg.Batch)
 	p.leases = append(p.leases, h)
 	p.byID[h.id] = h
 	p.books.Grants++
@@ -193,7 +195,7 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 		return
 	}
 	// Nobody local waits any more. Where others do, it goes back at once.
-	if p.tight(now) && !h.gone {
+	if p.tight(now) && !h.gone && !h.run {
 		p.returnLeft(now, h)
 	}
 	if p.scarce(now) {

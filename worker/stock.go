@@ -100,6 +100,10 @@ func (p *Pool) giveReturn(now time.Duration, h *holding, n int64) {
 	h.returned += n
 	h.unsaid = true
 	p.books.Returned += n
+	if p.ran(h) {
+		p.dueBy(now)
+		return
+	}
 	p.dueBy(now + p.cfg.Coalesce)
 }
 

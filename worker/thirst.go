@@ -35,7 +35,10 @@ func (p *Pool) Try(now time.Duration, n int64) *Call {
 	p.orders++
 	c := &Call{cost: n, order: p.orders, asked: now, until: now, state: Taken}
 	c.parts = c.inline[:0]
-	if p.line.count > 0 || !p.take(now, c) {
+	if p.line.count == 0 && p.early(now) && p.atHand(now) >= n {
+		return nil // it is there, and its time will come
+	}
+	if p.line.count > 0 || p.early(now) || !p.take(now, c) {
 		p.thirst, p.thirstAt = n, now
 		p.plan(now)
 		return nil
@@ -84,6 +87,12 @@ func (p *Pool) prefetch(now time.Duration) {
 	if p.line.count > 0 && !p.terms.Concurrent {
 		return // who waits is asked for
 	}
+	if p.spaced() {
+		if !p.thirsty(now) || p.atHand(now) >= p.thirst || !p.mayAsk() {
+			return
+		}
+		p.returnAbove(now, 0) // too little, and nobody has two runs at once
+	}
 	need, want, patience := int64(1), int64(1), time.Duration(0)
 	barred := p.barred(now)
 	switch {
@@ -122,7 +131,7 @@ func (p *Pool) coming() (n int64) {
 // publish sets what Allow takes from without asking the pool.
 func (p *Pool) publish(now time.Duration) {
 	var live *holding
-	if p.line.count == 0 && !p.closed && p.known && !p.terms.Concurrent {
+	if p.line.count == 0 && !p.closed && p.known && !p.terms.Concurrent && !p.spaced() {
 		for _, h := range p.stock {
 			if now < h.deadline && h.left.Load() > 0 {
 				live = h
@@ -141,6 +150,9 @@ func (p *Pool) publish(now time.Duration) {
 		p.live.Store(live)
 	}
 	dry := p.barred(now)
+	if p.spaced() && len(p.stock) > 0 {
+		dry = unbarred // its time may have come
+	}
 	if p.closed || p.line.count > 0 || p.terms.Concurrent {
 		dry = 1
 	}

@@ -119,7 +119,8 @@ func (p *Pool) timeOut(now time.Duration) {
 // returnIdle gives back tokens that nobody has spent of for a while, and slots
 // that nobody local wants.
 func (p *Pool) returnIdle(now time.Duration) {
-	if now-p.idleSince() >= p.cfg.IdleAfter {
+	p.returnRuns(now)
+	if now >= p.idleAt(now) {
 		keep := int64(0)
 		if now < p.keepTill {
 			keep = p.thirst
@@ -135,8 +136,13 @@ func (p *Pool) returnIdle(now time.Duration) {
 	}
 }
 
-// idleSince is since when the stock has served nobody.
-func (p *Pool) idleSince() time.Duration { return max(p.lastSpend, p.demand.grantedAt) }
+// idleAt is when the stock has served nobody for long enough to go back.
+func (p *Pool) idleAt(now time.Duration) time.Duration {
+	if p.spaced() {
+		return p.runIdleAt(now)
+	}
+	return max(p.lastSpend, p.demand.grantedAt) + p.cfg.IdleAfter
+}
 
 // alarm sets when the next Tick is wanted.
 func (p *Pool) alarm(now time.Duration) {
@@ -170,7 +176,15 @@ func (p *Pool) alarm(now time.Duration) {
 	if len(p.settling) > 0 {
 		p.wakeBy(p.settling[0].sent + p.resolveAfter())
 	}
-	if idleAt := p.idleSince() + p.cfg.IdleAfter; len(p.stock) > 0 && now < idleAt {
+	for _, h := range p.stock {
+		if h.run && now < h.backAt {
+			p.wakeBy(h.backAt)
+		}
+	}
+	if p.line.count > 0 {
+		p.early(now) // to be woken when its time has come
+	}
+	if idleAt := p.idleAt(now); len(p.stock) > 0 && now < idleAt {
 		p.wakeBy(idleAt)
 	} else if len(p.stock) > 0 {
 		p.wakeBy(max(p.keepTill, now+1))

@@ -23,7 +23,7 @@ func checkRule(r algo.Rule, guard time.Duration) checkedRule {
 }
 
 // worst gives the most calls that are let go in any window as long as the rule's
-// period. Only a bucket's depends on the guard.
+// period. Only that of a bucket, and the gap of a pace, depend on the guard.
 func worst(r algo.Rule, guard time.Duration) (int64, string) {
 	switch {
 	case r.Kind == algo.Unlimited:
@@ -37,6 +37,10 @@ func worst(r algo.Rule, guard time.Duration) (int64, string) {
 	case algo.Counter:
 		most := max(1, 2*r.Limit-1)
 		return most, fmt.Sprintf("an estimate and no hard bound: up to %d in any %s", most, r.Period)
+	case algo.Pace:
+		most := 2*r.Limit - 1
+		gap := algo.Compile(r, algo.Allowance{Guard: guard}).Gap()
+		return most, fmt.Sprintf("one call each %s, at most %d in any %s; %d where calls cost more than 1", gap, r.Limit, r.Period, most)
 	case algo.Bucket:
 		burst := algo.Compile(r, algo.Allowance{Guard: guard}).Max()
 		text := fmt.Sprintf("at most %d in any %s: %d at once and %d more", burst+r.Limit, r.Period, burst, r.Limit)

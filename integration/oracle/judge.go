@@ -77,7 +77,7 @@ func Judge(spends []Spend, limits []Limit) []Violation {
 // counts windows: of the windows that follow each other without a gap from the
 // first spend on, it is the number of those in which the rule was full at least
 // once. So a rule that is full all the time binds once a window, not once a
-// spend. For a concurrency rule it counts how often a start made it full.
+// spend. A pace is full after each spend. For a concurrency rule it counts how often a start made it full.
 func Binds(r Rule, spends []Spend) int {
 	spends = ordered(spends)
 	binds, last := 0, int64(-1)

@@ -71,6 +71,13 @@ func TestHandMadeCases(t *testing.T) {
 		{"it is rounded up", "3/1s counter", at(0, 0, 0, 1001), 4, 1001, 1},
 		{"before the epoch, too", "3/1s counter", at(-1000, -1000, -1000, 334), 3, -1000, 0},
 		{"and forgets what is two periods old", "1/1s counter", at(0, 2000, 4000), 1, 0, 0},
+		{"B23: a call each gap is what a pace allows", "1/100ms pace", at(0, 100, 200, 300), 1, 0, 0},
+		{"but none sooner", "10/1s pace", at(0, 100, 199, 300), 2, 199, 1},
+		{"nor two together", "10/1s pace", at(7, 7), 2, 7, 1},
+		{"nor does it save up", "10/1s pace", at(0, 5000, 5001), 2, 5001, 1},
+		{"a gap that does not divide is not rounded down", "3/1s pace", at(0, 333, 667), 2, 333, 1},
+		{"also before the epoch, for a pace", "1/1s pace", at(-500, 499), 2, 499, 1},
+		{"pace 0 allows nothing", "0/1s pace", at(1), 1, 1, 1},
 		{"a call may start as another ends", "1 concurrent", calls(0, 10, 10, 20), 1, 0, 0},
 		{"but not before", "1 concurrent", calls(0, 10, 9, 20), 2, 9, 1},
 		{"a call without an end is under way for good", "1 concurrent", at(0, 1000000), 2, 1000000, 1},
@@ -92,6 +99,9 @@ func TestCostsCountInFull(t *testing.T) {
 		require.Len(t, found, 1, text)
 		require.Equal(t, second/2, found[0].At, text)
 	}
+	require.Len(t, oracle.Violations(spends, oracle.MustRules("10/1s pace")), 1, "seven tokens keep the next call for 700 ms")
+	require.Empty(t, oracle.Violations([]oracle.Spend{{At: 0, Cost: 7}, {At: 700 * ms, Cost: 4}}, oracle.MustRules("10/1s pace")))
+	require.Len(t, oracle.Violations([]oracle.Spend{{At: 0, Cost: 7}, {At: 700*ms - 1, Cost: 4}}, oracle.MustRules("10/1s pace")), 1)
 	require.Empty(t, oracle.Violations(spends, oracle.MustRules("2 concurrent")), "a call takes one slot whatever it costs")
 }
 
@@ -117,7 +127,7 @@ func TestLimitCountsItsKeyAndKeysBelow(t *testing.T) {
 
 // The fast pass and the look at every spend must agree at every instant.
 func TestFastWayAgreesWithBruteForce(t *testing.T) {
-	rules := oracle.MustRules("3/10ms, 5/25ms, 4/10ms fixed, 3/7ms bucket burst=5, 1/3ms bucket burst=1, 5/9ms counter, 4/7ms fixed tz=Asia/Kathmandu, 4 concurrent")
+	rules := oracle.MustRules("3/10ms, 5/25ms, 4/10ms fixed, 3/7ms bucket burst=5, 1/3ms bucket burst=1, 3/10ms pace, 5/9ms counter, 4/7ms fixed tz=Asia/Kathmandu, 4 concurrent")
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		spends := randomLog(rng)

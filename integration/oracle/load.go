@@ -8,8 +8,8 @@ import (
 
 // LoadAt is how much of the rule the spends weigh at an instant, found by
 // looking at every one of them: the tokens in the trailing or fixed window, the
-// tokens missing in the bucket rounded up, the calls under way. Spends after
-// the instant do not count. It takes time in proportion to the spends, for a
+// tokens missing in the bucket rounded up, the spends whose gap is not over, the
+// calls under way. Spends after the instant do not count. It takes time in proportion to the spends, for a
 // bucket too; the fast way of Worst and Violations is tested against it.
 func LoadAt(r Rule, spends []Spend, at int64) int64 {
 	switch r.Kind {
@@ -36,6 +36,8 @@ func counts(r Rule, s Spend, at int64) bool {
 		return at-s.At < int64(r.Window)
 	case Fixed:
 		return cellOf(r, s.At) == cellOf(r, at)
+	case Pace:
+		return heldUntil(r, s) > at
 	case Concurrent:
 		return s.Done == 0 || s.Done > at
 	}
@@ -43,7 +45,7 @@ func counts(r Rule, s Spend, at int64) bool {
 }
 
 func weight(r Rule, s Spend) int64 {
-	if r.Kind == Concurrent {
+	if r.Kind == Concurrent || r.Kind == Pace {
 		return 1
 	}
 	return s.Cost
@@ -85,6 +87,8 @@ func stepper(r Rule, spends []Spend) func(i int, s Spend) int64 {
 		return bucketStepper(r)
 	case Counter:
 		return counterStepper(r)
+	case Pace:
+		return paceStepper(r, spends)
 	case Concurrent:
 		return concurrentStepper(spends)
 	}

@@ -24,6 +24,10 @@ const (
 	// Bucket counts a spend until it has flowed in again, Limit a Window; it
 	// holds Burst at the most and is full before the first spend.
 	Bucket
+	// Pace counts the spends whose gap is not over. The gap of a spend is its cost
+	// times Window, divided by Limit; a spend exactly a gap old counts no more. It
+	// bears one of them.
+	Pace
 	// Concurrent counts the calls under way, each from its start to its end, the
 	// end not included.
 	Concurrent
@@ -47,7 +51,7 @@ type Rule struct {
 }
 
 var (
-	rateText       = regexp.MustCompile(`^(\d+)/(\d+)(ns|us|ms|s|m|h|d|w|mo)(?: (sliding|fixed|bucket|counter)(?: burst=(\d+))?(?: tz=(\S+))?)?$`)
+	rateText       = regexp.MustCompile(`^(\d+)/(\d+)(ns|us|ms|s|m|h|d|w|mo)(?: (sliding|fixed|bucket|counter|pace)(?: burst=(\d+))?(?: tz=(\S+))?)?$`)
 	concurrentText = regexp.MustCompile(`^(\d+) concurrent$`)
 )
 
@@ -67,7 +71,8 @@ var units = []unit{
 
 // ParseRule reads "200/1s", "200/1s sliding", "200/1d fixed",
 // "200/1d fixed tz=Europe/Berlin", "200/1w fixed", "200/1mo fixed",
-// "200/1m bucket burst=50" (the burst is 200 if it is left out), "200/1h counter"
+// "200/1m bucket burst=50" (the burst is 200 if it is left out), "200/1h counter",
+// "10/1s pace"
 // or "16 concurrent". It is far stricter than the product's own policy, so that a
 // contract cannot be misread.
 func ParseRule(text string) (Rule, error) {
@@ -94,6 +99,8 @@ func ParseRule(text string) (Rule, error) {
 	switch m[4] {
 	case "fixed":
 		r.Kind = Fixed
+	case "pace":
+		r.Kind = Pace
 	case "bucket":
 		r.Kind, r.Burst = Bucket, limit
 	case "counter":
@@ -191,6 +198,8 @@ func (r Rule) String() string {
 		return text
 	case Counter:
 		return fmt.Sprintf("%d/%s counter", r.Limit, period(r.Window))
+	case Pace:
+		return fmt.Sprintf("%d/%s pace", r.Limit, period(r.Window))
 	case Bucket:
 		return fmt.Sprintf("%d/%s bucket burst=%d", r.Limit, period(r.Window), r.Burst)
 	}
@@ -206,22 +215,29 @@ func period(d time.Duration) string {
 	return d.String()
 }
 
-// Most is the load that the rule bears: its burst for a bucket, its limit for
-// all others.
+// Most is the load that the rule bears: its burst for a bucket, one spend for a
+// pace, its limit for all others.
 func (r Rule) Most() int64 {
-	if r.Kind == Bucket {
+	switch r.Kind {
+	case Bucket:
 		return r.Burst
+	case Pace:
+		return min(r.Limit, 1)
 	}
 	return r.Limit
 }
 
-// Wider gives the rules with every sliding window longer by guard: what is left
-// of a contract for a fleet whose calls may arrive that much later than others.
+// Wider gives the rules with every sliding window, and every gap of a pace, longer
+// by guard: what is left of a contract for a fleet whose calls may arrive that much
+// later than others.
 func Wider(rules []Rule, guard time.Duration) []Rule {
 	wide := make([]Rule, len(rules))
 	for i, r := range rules {
-		if r.Kind == Sliding {
+		switch r.Kind {
+		case Sliding:
 			r.Window += guard
+		case Pace:
+			r.Window += guard * time.Duration(r.Limit)
 		}
 		wide[i] = r
 	}

@@ -24,6 +24,7 @@ func TestRuleTextMeansOneThing(t *testing.T) {
 		"9/1d fixed tz=Europe/Berlin":  {Kind: oracle.Fixed, Limit: 9, Window: 24 * time.Hour, Zone: "Europe/Berlin"},
 		"100/1m bucket":                {Kind: oracle.Bucket, Limit: 100, Window: time.Minute, Burst: 100},
 		"100/1m bucket burst=50":       {Kind: oracle.Bucket, Limit: 100, Window: time.Minute, Burst: 50},
+		"10/1s pace":                   {Kind: oracle.Pace, Limit: 10, Window: time.Second},
 		"16 concurrent":                {Kind: oracle.Concurrent, Limit: 16},
 	} {
 		got, err := oracle.ParseRule(text)
@@ -39,7 +40,7 @@ func TestUnclearRuleTextIsAnError(t *testing.T) {
 	for _, text := range []string{
 		"", "200", "200/s", "200/0s", "-1/1s", "+1/1s", "1.5/1s", "200/1w", "200/1s fxed", "200 / 1s", "200/1s fixed burst=2",
 		"200/1s burst=2", "200/1s bucket burst=", "concurrent", "-4 concurrent", "99999999999999999999/1s",
-		"99999999999999999999 concurrent", "1/99999999999d", "1/1s bucket burst=99999999999999999999", "200/1s\n",
+		"99999999999999999999 concurrent", "1/99999999999d", "1/1s bucket burst=99999999999999999999", "200/1s\n", "10/1s pace burst=2", "10 pace",
 		"200/1w", "200/1w counter", "200/2w fixed", "200/1mo bucket", "200/12mo fixed", "200/1s tz=UTC", "200/1s counter tz=UTC",
 		"200/1s fixed tz=", "200/1s fixed tz=Nowhere", "200/1s fixed tz=Local", "200/2d fixed tz=Europe/Berlin", "200/1s counter burst=2",
 	} {
@@ -51,14 +52,14 @@ func TestUnclearRuleTextIsAnError(t *testing.T) {
 	require.Panics(t, func() { oracle.MustRules("five a second") })
 }
 
-func TestGuardWidensOnlySlidingWindows(t *testing.T) {
-	rules := oracle.MustRules("5/1s, 9/1s fixed, 9/1s bucket, 4 concurrent")
-	require.Equal(t, oracle.MustRules("5/1060ms, 9/1s fixed, 9/1s bucket, 4 concurrent"), oracle.Wider(rules, 60*time.Millisecond))
-	require.Equal(t, oracle.MustRules("5/1s, 9/1s fixed, 9/1s bucket"), oracle.Rates(rules))
+func TestGuardWidensSlidingWindowsAndGaps(t *testing.T) {
+	rules := oracle.MustRules("5/1s, 9/1s fixed, 9/1s bucket, 9/1s pace, 4 concurrent")
+	require.Equal(t, oracle.MustRules("5/1060ms, 9/1s fixed, 9/1s bucket, 9/1540ms pace, 4 concurrent"), oracle.Wider(rules, 60*time.Millisecond))
+	require.Equal(t, oracle.MustRules("5/1s, 9/1s fixed, 9/1s bucket, 9/1s pace"), oracle.Rates(rules))
 }
 
 func FuzzRuleTextRoundTrips(f *testing.F) {
-	for _, text := range []string{"200/1s", "1/1d fixed", "3/5m bucket burst=7", "16 concurrent", "7/90061ms", "5/1m counter", "5/1w fixed tz=Europe/Berlin", "5/1mo fixed"} {
+	for _, text := range []string{"200/1s", "1/1d fixed", "3/5m bucket burst=7", "10/1s pace", "16 concurrent", "7/90061ms", "5/1m counter", "5/1w fixed tz=Europe/Berlin", "5/1mo fixed"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

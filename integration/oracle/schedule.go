@@ -85,6 +85,8 @@ func (s Schedule) earliest(r Rule) func(made []int64, at int64) int64 {
 		return counterEarliest(r)
 	case Bucket:
 		return bucketEarliest(r)
+	case Pace:
+		return nthLast(1, r.Holds(1))
 	case Concurrent:
 		return nthLast(r.Limit, s.Hold)
 	}

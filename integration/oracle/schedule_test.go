@@ -23,6 +23,8 @@ func TestGreedyScheduleOfKnownContracts(t *testing.T) {
 		{"5/1s", 0, 6, time.Second},
 		{"10/1s bucket burst=3", 0, 5, 200 * time.Millisecond},
 		{"3/1s bucket burst=1", 0, 2, 333333334},
+		{"3/1s pace", 0, 2, 333333334},
+		{"10/1s pace, 5/1s", 0, 6, time.Second},
 		{"4/1s fixed", 0, 9, 2 * time.Second},
 		{"4/7s fixed tz=Asia/Kathmandu", 0, 9, 10 * time.Second}, // at the epoch, 4 s of a window have passed
 		{"10/1s counter", 0, 11, 1100 * time.Millisecond},
@@ -34,6 +36,7 @@ func TestGreedyScheduleOfKnownContracts(t *testing.T) {
 		require.Equal(t, c.takes, s.Length(c.calls), c.rules)
 	}
 	require.Empty(t, oracle.Schedule{Rules: oracle.MustRules("5/1s, 0/3s")}.First(3))
+	require.Empty(t, oracle.Schedule{Rules: oracle.MustRules("0/1s pace")}.First(3))
 	require.Zero(t, oracle.Schedule{Rules: oracle.MustRules("0/1s bucket burst=5")}.Length(3))
 	require.Panics(t, func() { oracle.Schedule{}.Until(second) })
 }
@@ -43,7 +46,7 @@ func TestGreedyScheduleOfKnownContracts(t *testing.T) {
 func TestGreedyScheduleIsTight(t *testing.T) {
 	for _, text := range []string{
 		"5/1s, 12/3s", "200/1s, 550/3s, 16 concurrent", "7/1s fixed, 3/700ms", "10/3s bucket burst=4, 11/5s",
-		"3/1s bucket burst=2", "7/1s fixed, 20/3s, 5/1s bucket burst=5, 2 concurrent",
+		"3/1s bucket burst=2", "7/1s pace, 12/2s", "7/1s fixed, 20/3s, 5/1s bucket burst=5, 2 concurrent",
 		"9/2s counter, 6/700ms", "6/7s fixed tz=Asia/Kathmandu, 4/3s", "3/1s counter, 40/1m fixed tz=Asia/Kolkata",
 	} {
 		for _, from := range []int64{0, 1700000000123456789} {

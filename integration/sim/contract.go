@@ -17,6 +17,8 @@ type Contract struct {
 	// Scarce says that a window longer than the run is used up before the calm, so
 	// that nothing is left for use to be judged by.
 	Scarce bool
+	// Least is what use has to reach, if it is above what all contracts have to.
+	Least float64
 }
 
 // contracts are those that runs draw from.
@@ -29,6 +31,8 @@ var contracts = []Contract{
 	{Rules: "30/1s, 200/10s fixed"},
 	{Rules: "50/1s fixed, 6 concurrent", Guard: 10 * time.Millisecond},
 	{Rules: "25/700ms fixed tz=Asia/Kathmandu", Guard: 20 * time.Millisecond},
+	{Rules: "10/1s pace", Least: 0.98}, // a run of one, of 100 ms, costs one way: 2 ms at most
+	{Rules: "20/1s pace, 100/6s, 3 concurrent", Guard: time.Millisecond},
 	{Rules: "40/2s counter"},
 	{Rules: "20/1s, 50/3s counter", Guard: 30 * time.Millisecond},
 	// An hour that is shown again, in the middle of the faults.

@@ -82,7 +82,7 @@ func check(t *testing.T, v sim.Verdict) {
 	if v.Contract.Scarce {
 		return
 	}
-	require.GreaterOrEqual(t, v.Use, 0.95, "use of %s\n%s", v.Contract.Rules, again)
+	require.GreaterOrEqual(t, v.Use, max(0.95, v.Contract.Least), "use of %s\n%s", v.Contract.Rules, again)
 }
 
 func replay(seed uint64) string {

@@ -22,6 +22,12 @@ func wait(r oracle.Rule, arrivals []oracle.Spend, at, load int64) time.Duration 
 	case oracle.Fixed, oracle.Counter:
 		eased := oracle.Eases(r, arrivals, at, max(0, min(load, r.Most())-1))
 		return time.Duration(eased - at)
+	case oracle.Pace:
+		var longest time.Duration
+		for _, a := range arrivals {
+			longest = max(longest, r.Holds(a.Cost)-time.Duration(at-a.At))
+		}
+		return longest
 	case oracle.Bucket:
 		over := max(load-r.Most()+1, 1)
 		if r.Limit == 0 {
@@ -73,8 +79,11 @@ func (c *call) answer(w http.ResponseWriter) {
 }
 
 func policyItem(r oracle.Rule) string {
-	if r.Kind == oracle.Concurrent {
+	switch r.Kind {
+	case oracle.Concurrent:
 		return fmt.Sprintf(`"%s";q=%d;qu="concurrent-requests"`, r, r.Limit)
+	case oracle.Pace:
+		return fmt.Sprintf(`"%s";q=%d;w=%d`, r, r.Most(), seconds(r.Holds(1)))
 	}
 	return fmt.Sprintf(`"%s";q=%d;w=%d`, r, r.Most(), seconds(r.Window))
 }

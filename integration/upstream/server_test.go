@@ -114,8 +114,26 @@ func TestWindowIsHalfOpen(t *testing.T) {
 	})
 }
 
+func TestPacedCallersComeAGapApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		strict := upstream.New(parse(t, "10/1s pace"), 0)
+		call := func(after time.Duration) int {
+			time.Sleep(after)
+			w := httptest.NewRecorder()
+			strict.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+			return w.Code
+		}
+		require.Equal(t, http.StatusOK, call(0))
+		require.Equal(t, http.StatusOK, call(100*time.Millisecond), "exactly a gap later")
+		require.Equal(t, http.StatusTooManyRequests, call(100*time.Millisecond-1))
+		require.Equal(t, http.StatusTooManyRequests, call(1), "what was refused has arrived too")
+		require.Equal(t, http.StatusOK, call(100*time.Millisecond))
+		require.Equal(t, 2, strict.Report().Violations())
+	})
+}
+
 func TestRetryAfterIsEnough(t *testing.T) {
-	for _, contract := range []string{"3/2s, 5/7s", "4/3s fixed", "10/20s bucket burst=3", "1/9s bucket burst=1",
+	for _, contract := range []string{"3/2s, 5/7s", "4/3s fixed", "10/20s bucket burst=3", "1/9s bucket burst=1", "2/5s pace",
 		"5/4s counter", "1/3s counter", "4/7s fixed tz=Asia/Kathmandu, 9/20s counter"} {
 		synctest.Test(t, func(t *testing.T) {
 			strict := upstream.New(parse(t, contract), 0)

@@ -199,3 +199,28 @@ func TestBucketWaitEndsInTheInstantOfADue(t *testing.T) {
 		require.Equal(t, third, wait, shift)
 	}
 }
+
+func TestBucketRefillsWhileItIsInUse(t *testing.T) {
+	t.Run("B16", func(t *testing.T) {
+		w := exact(t, "10/30s bucket").Window(at)
+		var left []int64
+		for second := range time.Duration(10) {
+			now := at.Add(second * time.Second)
+			require.Equal(t, 1, spendAll(&w, now, 1))
+			left = append(left, w.Free(now))
+		}
+		require.Equal(t, []int64{9, 8, 7, 7, 6, 5, 5, 4, 3, 3}, left)
+	})
+	t.Run("B17", func(t *testing.T) {
+		for _, idle := range []time.Duration{4 * time.Second, 30 * time.Second, time.Hour} {
+			w := exact(t, "1/1s bucket burst=3").Window(at)
+			require.Equal(t, 1, spendAll(&w, at, 1))
+			now := at.Add(idle)
+			require.Equal(t, 3, spendAll(&w, now, 100))
+			for second := range time.Duration(20) {
+				require.Equal(t, 0, spendAll(&w, now.Add((second+1)*time.Second-1), 100))
+				require.Equal(t, 1, spendAll(&w, now.Add((second+1)*time.Second), 100))
+			}
+		}
+	})
+}

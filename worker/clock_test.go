@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -157,5 +158,33 @@ func TestASuspendedWorkerTakesANewIncarnation(t *testing.T) {
 		require.NoError(t, err)
 		next.Finish()
 		s.end(t, w)
+	})
+}
+
+// B35: the machine sleeps for a quarter of an hour while its worker has tokens at
+// hand. The clock that Allow is judged by stood still meanwhile, and so did the
+// lessor's; nothing of the old lease is spent.
+func TestNothingHeldBeforeASuspendIsSpentAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(generous{}, DefaultConfig())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, w.Close(context.Background())) }()
+		var ahead atomic.Int64
+		w.clock.origin = 0
+		w.clock.boot = func() (time.Duration, bool) {
+			return time.Since(w.clock.base) + time.Duration(ahead.Load()), true
+		}
+		l := w.Limiter("k")
+		require.NoError(t, l.Wait(t.Context()))
+		require.True(t, l.AllowN(20), "99 are at hand")
+		ahead.Store(int64(15 * time.Minute))
+		time.Sleep(lookEvery + 1) // within that nothing is promised
+		require.False(t, l.AllowN(50))
+		synctest.Wait()
+		require.EqualValues(t, 21, w.Stats().Spent)
+		require.EqualValues(t, 79, w.Stats().Expired, "counted as spent by who granted them")
+		require.NoError(t, l.Wait(t.Context()), "of a new lease")
+		time.Sleep(time.Second) // it is dated by now
+		require.EqualValues(t, 22, w.Stats().Spent)
 	})
 }

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 40, "how many worlds to play")
+	seeds = flag.Int("seeds", 80, "how many worlds to play")
 	seed  = flag.Uint64("seed", 0, "play this one only, and say more")
 )
 

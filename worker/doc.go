@@ -5,7 +5,9 @@
 // deadline, or returned once, or left to expire; the three never add up to more
 // than was granted. A spend takes first and reads the clock after: past the
 // deadline it is no spend. A return, once made, is gone, whatever became of the
-// message. One grant is taken per id, and an id given up is given up for good.
+// message. Under a pace rule one call at a time is taken, and no sooner than the gap
+// of the last one is over. One grant is taken per id, and an id given up is given up
+// for good.
 //
 // A [Pool] is what one holder has of one set of keys: a pure machine that is
 // driven with the holder's elapsed time. A [Worker] is the shell around many

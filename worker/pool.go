@@ -197,8 +197,8 @@ func (p *Pool) end(now time.Duration, c *Call, answered bool) {
 // Settle finishes a call that used less than it asked for: used tokens are spent
 // at the call's date, and the rest goes to the next local caller, or back. The
 // rest can not come back once the call has been reported as spent, which is a
-// third of the shortest window after it was sent, at most. A used above the cost
-// is an error, and the whole cost is spent.
+// third of the shortest window after it was sent, at most, and at once under a pace
+// rule. A used above the cost is an error, and the whole cost is spent.
 func (p *Pool) Settle(now time.Duration, c *Call, used int64) error {
 	p.at(now)
 	var err error

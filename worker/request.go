@@ -163,6 +163,9 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 		idle:         a.Granted.Slots, idleSince: now,
 		run: p.spaced(),
 	}
+	if h.run {
+		p.agree()
+	}
 	h.backAt = h.deadline - min((h.deadline-now)/4, p.cfg.Batch)
 	p.leases = append(p.leases, h)
 	p.byID[h.id] = h

@@ -57,6 +57,32 @@ func TestGapOutlastsItsRun(t *testing.T) {
 	require.Equal(t, Taken, next.State())
 }
 
+// A gap may be so long that clocks come further apart in it than a run lives.
+func TestRunIsSpentThoughClocksDiffer(t *testing.T) {
+	d := newDesk(t)
+	hourly := lease.Terms{Window: time.Hour, Spacing: time.Hour}
+	c := d.Ask(d.now, 1, false, Forever)
+	r := d.one()
+	d.Answered(d.now, r.Sent, granted(r, 1, 0, hourly))
+	require.True(t, d.Spend(d.now, c))
+	d.told()
+	next := d.Ask(d.now, 1, false, Forever)
+	r = d.one()
+	d.now = time.Hour - 800*ms // the lessor's clock is 800 ms ahead by now
+	a := granted(r, 1, 0, hourly)
+	a.TokenTTL = 500 * ms
+	d.Answered(d.now, d.now, a)
+	require.Equal(t, Taken, next.State())
+
+	d = newDesk(t)
+	d.runs(1, 1)
+	d.Ask(d.now, 1, false, Forever)
+	r = d.one()
+	d.now = 99 * ms // far more than clocks differ by
+	d.Answered(d.now, r.Sent, granted(r, 1, 0, apart))
+	require.Empty(t, d.Served())
+}
+
 func TestEndOfARunIsToldAtOnceWithAPointForEachSpend(t *testing.T) {
 	d := newDesk(t)
 	d.runs(1, 3)

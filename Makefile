@@ -53,7 +53,7 @@ bench-peers: ## the same beside limiters that ask Redis each time; installs redi
 
 proof: run race sim mutants ## everything that is claimed, at full length, with its figures (an hour)
 	$(GO) test ./integration/sim -count=1 -v -run TestChained
-	RATION_PROOF=1 $(GO) test ./integration/system ./lease -count=1 -v -timeout 60m
+	RATION_PROOF=1 $(GO) test ./integration/system ./integration/flood ./lease -count=1 -v -timeout 60m
 	RATION_PROOF=1 $(GO) test ./integration/nginx -count=1 -v
 
 clean: ## remove what was built

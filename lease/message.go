@@ -110,7 +110,8 @@ type Terms struct {
 
 // Refusal is a normal answer: the reason and, for ErrLimit and ErrTooLate, the
 // rule that binds, the prefix it limits, and how long to wait. Waiting exactly
-// that long works if nobody else takes.
+// that long works if nobody else takes. Where there are too many of something,
+// Rule has the bound.
 type Refusal struct {
 	Reason error
 	Key    Key

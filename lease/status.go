@@ -74,8 +74,12 @@ type Status struct {
 	Live    int
 	Leases  int
 	Waiting int
-	Held    Amount
-	Stats   Stats
+	// Holders is how many are known, of each tenant apart, and Remembered how many
+	// ids that are over.
+	Holders    int
+	Remembered int
+	Held       Amount
+	Stats      Stats
 }
 
 // KeyStatus is one limited prefix.
@@ -109,11 +113,13 @@ const statusMax = 500
 // Summary is a Status without its keys.
 func (l *Ledger) Summary(now algo.Instant) Status {
 	s := Status{
-		Instant: max(now, l.now),
-		Live:    l.accounts.Len(),
-		Leases:  len(l.leases),
-		Waiting: len(l.waiting),
-		Stats:   l.Stats(),
+		Instant:    max(now, l.now),
+		Live:       l.accounts.Len(),
+		Leases:     len(l.leases),
+		Waiting:    len(l.waiting),
+		Holders:    l.holders.Len(),
+		Remembered: l.ended.Len(),
+		Stats:      l.Stats(),
 	}
 	for _, le := range l.leases {
 		s.Held.Tokens += le.tokens.rest()

@@ -8,27 +8,24 @@ import (
 )
 
 // sweep is how far a list has been looked through for what is at rest. A turn
-// looks at a part of it, all of it in a minute.
+// looks at a part of it, all of it in a round: Config.Memory, since nothing is
+// remembered for less.
 type sweep struct {
 	next int
 	long int // the list when the round began, since it shrinks meanwhile
 	at   algo.Instant
 }
 
-const (
-	// sweepRound is how long looking through all takes.
-	sweepRound = time.Minute
-	// sweepMost is how many a turn looks at: no message waits for long, and the
-	// mirror is not told of many at once.
-	sweepMost = 2048
-)
+// sweepMost is how many a turn looks at: no message waits for long, and the mirror
+// is not told of many at once.
+const sweepMost = 2048
 
 // budget is how many of n a turn looks at.
-func (s *sweep) budget(now algo.Instant, n int) int {
+func (s *sweep) budget(now algo.Instant, n int, round time.Duration) int {
 	s.long = max(s.long, n)
-	elapsed := min(now.Sub(s.at), sweepRound)
+	part := float64(now.Sub(s.at)) / float64(round)
 	s.at = now
-	return min(n, sweepMost, 1+int(int64(s.long)*int64(elapsed/time.Microsecond)/int64(sweepRound/time.Microsecond)))
+	return min(n, 1+int(min(sweepMost, float64(s.long)*part)))
 }
 
 // turn gives the next place of n to look at.
@@ -41,13 +38,13 @@ func (s *sweep) turn(n int) int {
 
 // sweepEvery is how often a turn is wanted for sweeping alone.
 func (l *Ledger) sweepEvery() time.Duration {
-	return min(time.Second, sweepRound*sweepMost/time.Duration(max(1, l.keys.long, l.heard.long)))
+	return min(time.Second, max(time.Millisecond, l.config.Memory/time.Duration(1+max(l.keys.long, l.heard.long)/sweepMost)))
 }
 
 // sweep lets go of what is equal to never having been: accounts at rest, silent
 // holders, and ids past their time.
 func (l *Ledger) sweep() {
-	for range l.keys.budget(l.now, len(l.order)) {
+	for range l.keys.budget(l.now, len(l.order), l.config.Memory) {
 		if a := l.order[l.keys.turn(len(l.order))]; !a.touched && !a.used && a.idle(l.now) {
 			if !l.config.Unmirrored {
 				l.turn.Records = append(l.turn.Records, Record{Key: a.key})
@@ -57,7 +54,7 @@ func (l *Ledger) sweep() {
 		}
 		l.keys.next++
 	}
-	for range l.heard.budget(l.now, len(l.roster)) {
+	for range l.heard.budget(l.now, len(l.roster), l.config.Memory) {
 		h := l.roster[l.heard.turn(len(l.roster))]
 		if l.forgetEnded(h); h.idle(l.now, l.config.Memory) {
 			l.part(h)

@@ -80,8 +80,7 @@ func free(host string, port int) error {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("bus: %s is in use (%w); stop what listens there, which may be a coordinator already, or choose another address with --listen",
-			addr, err)
+		return fmt.Errorf("bus: %s is in use; stop what listens there, which may be a coordinator already, or choose another address with --listen", addr)
 	case err != nil:
 		return fmt.Errorf("bus: listening on %s: %w; give --listen an address of this machine, such as 127.0.0.1:4222", addr, err)
 	}

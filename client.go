@@ -18,12 +18,18 @@ type Client struct {
 	after  func() error // ends what carried the worker's messages
 }
 
-// Connect joins the fleet whose coordinator listens on the NATS server at url:
-// "" for nats://127.0.0.1:4222, or several divided by commas. The error wraps
-// ErrNoCoordinator if NATS did not answer within the wait of WithConnectWait,
-// half a second by default. A coordinator need not be there yet: callers wait for
-// it as long as they wait for tokens. Contact says whether it is.
+// Connect is ConnectContext with a context that does not end.
 func Connect(url string, opts ...Option) (*Client, error) {
+	return ConnectContext(context.Background(), url, opts...)
+}
+
+// ConnectContext joins the fleet whose coordinator listens on the NATS server at
+// url: "" for nats://127.0.0.1:4222, or several divided by commas. The error wraps
+// ErrNoCoordinator if NATS did not answer within the wait of WithConnectWait,
+// half a second by default, or ctx's error if that ended first; afterwards ctx has
+// no meaning. A coordinator need not be there yet: callers wait for it as long as
+// they wait for tokens. Contact says whether it is.
+func ConnectContext(ctx context.Context, url string, opts ...Option) (*Client, error) {
 	s := newSettings(opts)
 	if s.connect.Name == "" {
 		s.connect.Name = s.worker.Name
@@ -31,7 +37,7 @@ func Connect(url string, opts ...Option) (*Client, error) {
 	if err := s.client.Validate(); err != nil {
 		return nil, named(err)
 	}
-	nc, err := bus.Connect(url, s.connect)
+	nc, err := bus.ConnectContext(ctx, url, s.connect)
 	if err != nil {
 		return nil, named(err)
 	}

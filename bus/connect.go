@@ -1,17 +1,15 @@
 package bus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"ration/lease"
 )
 
 // DefaultURL is where a coordinator with an embedded NATS server listens.
@@ -71,19 +69,25 @@ func (c ConnectConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Connect connects to the NATS server at url, or the first of several divided
-// by commas that answers. An error wraps lease.ErrNoCoordinator if none
-// answered within the wait, ErrPermission if the credentials were refused, and
-// neither if url or the config make no sense.
+// Connect is ConnectContext with a context that does not end.
+func Connect(url string, cfg ConnectConfig) (*nats.Conn, error) {
+	return ConnectContext(context.Background(), url, cfg)
+}
+
+// ConnectContext connects to the NATS server at url, or the first of several
+// divided by commas that answers. An error wraps lease.ErrNoCoordinator if none
+// answered within the wait, ErrPermission if the credentials were refused, ctx's
+// error if that ended first, and none of them if url or the config make no sense.
+// Once it has returned, ctx has no meaning for the connection.
 //
 // The connection sends nothing late: what cannot be sent while it is lost
 // fails. It looks for its server every second and reconnects for ever, each
 // process at moments of its own. The caller closes it.
-func Connect(url string, cfg ConnectConfig) (*nats.Conn, error) {
-	return connect(url, cfg)
+func ConnectContext(ctx context.Context, url string, cfg ConnectConfig) (*nats.Conn, error) {
+	return connect(ctx, url, cfg)
 }
 
-func connect(url string, cfg ConnectConfig, more ...nats.Option) (*nats.Conn, error) {
+func connect(ctx context.Context, url string, cfg ConnectConfig, more ...nats.Option) (*nats.Conn, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -96,92 +100,91 @@ func connect(url string, cfg ConnectConfig, more ...nats.Option) (*nats.Conn, er
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := checkURLs(url); err != nil {
+	if err := CheckURL(url); err != nil {
 		return nil, err
 	}
 	w := newWatch(cfg.Log)
 	met := make(chan struct{}, 1)
-	options, err := cfg.options(w, met, strings.Count(url, ",")+1)
+	err := cfg.readable()
+	var options []nats.Option
+	if err == nil {
+		options, err = cfg.options(w, met)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("bus: connecting to %s: %w", redacted(url), err)
 	}
-	nc, err := dial(url, cfg, append(options, more...))
-	if err != nil {
-		return nil, connectError(url, cfg.Wait, err)
-	}
-	watches.Store(nc, w)
-	if nc.IsClosed() {
-		watches.Delete(nc)
-	}
-	if cfg.Retry && !nc.IsConnected() {
-		select {
-		case <-met:
-		case <-time.After(cfg.Wait):
+	first, cancel := context.WithTimeout(ctx, cfg.Wait)
+	defer cancel()
+	// Each of several servers has its share of the wait.
+	share := max(cfg.Wait/time.Duration(strings.Count(url, ",")+1), 50*time.Millisecond)
+	d := newDialer(first, share)
+	options = append(options, nats.Timeout(share), nats.SetCustomDialer(d), nats.SkipHostLookup())
+	nc, err := dial(first, url, append(options, more...))
+	if err == nil {
+		watches.Store(nc, w)
+		if nc.IsClosed() {
+			watches.Delete(nc)
 		}
+		if cfg.Retry && !nc.IsConnected() {
+			select {
+			case <-met:
+			case <-first.Done():
+			}
+		}
+	}
+	d.settle()
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			nc.Close()
+		}
+		return nil, fmt.Errorf("bus: connecting to %s: %w", redacted(url), ctx.Err())
+	case err != nil:
+		return nil, connectError(url, cfg.Wait, err)
 	}
 	return nc, nil
 }
 
-// dial tries until the wait is over: a server that is just starting refuses
-// connections at once.
-func dial(url string, cfg ConnectConfig, options []nats.Option) (*nats.Conn, error) {
-	for deadline := time.Now().Add(cfg.Wait); ; time.Sleep(25 * time.Millisecond) {
+// dial tries until first ends: a server that is just starting refuses connections
+// at once.
+func dial(first context.Context, url string, options []nats.Option) (*nats.Conn, error) {
+	var last error
+	for {
 		nc, err := nats.Connect(url, options...)
-		if err == nil || !away(err) || time.Until(deadline) < 25*time.Millisecond {
-			return nc, err
+		switch {
+		case err == nil:
+			return nc, nil
+		case !away(err):
+			return nil, err
+		case last == nil || absence(err) != noAnswer: // at the end an attempt is cut short, and says only that
+			last = err
+		}
+		select {
+		case <-first.Done():
+			return nil, last
+		case <-time.After(25 * time.Millisecond):
 		}
 	}
 }
 
-// away says that nobody answered, as opposed to somebody who refused or a file
-// that is missing.
-func away(err error) bool {
-	var network *net.OpError
-	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &network)
-}
-
-func connectError(url string, wait time.Duration, err error) error {
-	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return fmt.Errorf("%w: %s refuses the credentials (%w); give those it knows, by --creds, --user, --token or --nkey",
-			ErrPermission, redacted(url), err)
-	case away(err):
-		return fmt.Errorf("%w: no NATS server at %s within %v (%w); start a coordinator, which brings one, or name another with --nats",
-			lease.ErrNoCoordinator, redacted(url), wait, err)
-	}
-	return fmt.Errorf("bus: connecting to %s: %w", redacted(url), err)
-}
-
-func checkURLs(urls string) error {
-	for s := range strings.SplitSeq(urls, ",") {
-		s = strings.TrimSpace(s)
-		if !strings.Contains(s, "://") {
-			s = "nats://" + s
+// readable says which of the files cannot be read.
+func (c ConnectConfig) readable() error {
+	for _, f := range []struct{ flag, file, holds string }{
+		{"--creds", c.Creds, "a user's JWT and seed"}, {"--nkey", c.NKey, "a user's seed"},
+		{"--tlscert", c.Cert, "a certificate"}, {"--tlskey", c.Key, "its private key"}, {"--tlsca", c.CA, "the certificates of authorities"},
+	} {
+		if f.file == "" {
+			continue
 		}
-		if u, err := url.Parse(s); err != nil || u.Host == "" {
-			return fmt.Errorf("bus: %q is no NATS URL; give one like %s", redacted(s), DefaultURL)
+		if _, err := os.ReadFile(f.file); err != nil {
+			return fmt.Errorf("%s: %w; name a file with %s", f.flag, err, f.holds)
 		}
 	}
 	return nil
 }
 
-// redacted hides passwords.
-func redacted(urls string) string {
-	all := strings.Split(urls, ",")
-	for i, s := range all {
-		s = strings.TrimSpace(s)
-		if u, err := url.Parse(s); err == nil {
-			s = u.Redacted()
-		} else if _, host, ok := strings.Cut(s, "@"); ok {
-			s = "***@" + host
-		}
-		all[i] = s
-	}
-	return strings.Join(all, ",")
-}
-
 // options are those of a connection whose requests must not be late.
-func (c ConnectConfig) options(w *watch, met chan<- struct{}, servers int) ([]nats.Option, error) {
+func (c ConnectConfig) options(w *watch, met chan<- struct{}) ([]nats.Option, error) {
 	o := []nats.Option{
 		nats.Name(c.Name),
 		nats.ReconnectBufSize(-1), // a buffered request would be granted after its caller gave up
@@ -190,7 +193,6 @@ func (c ConnectConfig) options(w *watch, met chan<- struct{}, servers int) ([]na
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(400*time.Millisecond, 900*time.Millisecond),
-		nats.Timeout(max(c.Wait/time.Duration(servers), 50*time.Millisecond)),
 		nats.PingInterval(time.Second),
 		nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(w.failed),

@@ -3,6 +3,7 @@ package bus
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/url"
@@ -36,9 +37,16 @@ func TestFirstContactThatFailsSaysWhereAndWhatToDo(t *testing.T) {
 	require.ErrorContains(t, err, "start a coordinator")
 	require.NotContains(t, err.Error(), "secret")
 
-	for _, bad := range []string{"nats://", "nats://a b:4222", "://x", "nats://u:secret@host:port:port"} {
-		_, err := Connect(bad, ConnectConfig{Wait: time.Millisecond})
+	for _, bad := range []string{
+		"nats://", "nats://a b:4222", "://x", "nats://u:secret@host:port:port", "nats://:4222", "nats://a:0", "nats://a:65536", "nats://a:-1",
+		"http://a:4222", "nats://a:4222,", "nats://a:4222,http://b", "",
+	} {
+		err := CheckURL(bad)
 		require.ErrorContains(t, err, "give one like nats://127.0.0.1:4222", bad)
+		if bad != "" { // which Connect takes for the default
+			_, again := Connect(bad, ConnectConfig{Wait: time.Millisecond})
+			require.Equal(t, err, again)
+		}
 		require.NotErrorIs(t, err, lease.ErrNoCoordinator)
 		require.NotContains(t, err.Error(), "secret")
 	}
@@ -60,6 +68,75 @@ func TestFirstContactWaitsForAServerThatIsStarting(t *testing.T) {
 	require.NoError(t, err)
 	nc.Close()
 	e.Close()
+}
+
+// silent is an address where everybody is let in and told nothing. heard hears of
+// each who comes.
+func silent(t *testing.T) (addr string, heard <-chan struct{}) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	came := make(chan struct{}, 100)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			came <- struct{}{}
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		listening.Wait()
+	})
+	return l.Addr().String(), came
+}
+
+// The wait is a day, so a contact that does not hear its context hangs here.
+func TestFirstContactEndsWithItsContext(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, retry := range []bool{false, true} {
+		addr, heard := silent(t)
+		why := errors.New("enough")
+		ctx, stop := context.WithCancelCause(context.Background())
+		var stopping sync.WaitGroup
+		stopping.Go(func() {
+			<-heard
+			stop(why)
+		})
+		_, err := ConnectContext(ctx, "nats://ann:secret@"+addr, ConnectConfig{Wait: day, Retry: retry})
+		stopping.Wait()
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, addr)
+		require.NotContains(t, err.Error(), "secret")
+
+		ctx, cancel := context.WithCancel(context.Background())
+		stopping.Go(cancel)
+		_, err = ConnectContext(ctx, "nats://"+nowhere(t), ConnectConfig{Wait: day, Retry: retry}) // connections are refused there
+		stopping.Wait()
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+func TestAConnectionOutlivesTheContextOfItsFirstContact(t *testing.T) {
+	e := embed(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	nc, err := ConnectContext(ctx, e.URL(), ConnectConfig{Wait: 10 * time.Second})
+	require.NoError(t, err)
+	defer nc.Close()
+	cancel()
+	require.NoError(t, nc.FlushWithContext(bounded(t)))
+	require.Zero(t, nc.Stats().Reconnects)
+}
+
+func TestFirstContactWithASilentServerEndsWithTheWait(t *testing.T) {
+	addr, _ := silent(t)
+	_, err := Connect("nats://"+addr, ConnectConfig{Wait: 60 * time.Millisecond})
+	require.ErrorIs(t, err, lease.ErrNoCoordinator)
+	require.ErrorContains(t, err, "within 60ms (no answer); start a coordinator")
 }
 
 func TestRetryGivesAConnectionThatGoesOnTrying(t *testing.T) {

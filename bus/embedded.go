@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -79,10 +80,9 @@ func free(host string, port int) error {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("bus: %s is in use; stop what listens there, which may be a coordinator already, or choose another address with --listen: %w",
-			addr, err)
+		return fmt.Errorf("bus: %s is in use; stop what listens there, which may be a coordinator already, or choose another address with --listen", addr)
 	case err != nil:
-		return fmt.Errorf("bus: listening on %s: %w", addr, err)
+		return fmt.Errorf("bus: listening on %s: %w; give --listen an address of this machine, such as 127.0.0.1:4222", addr, err)
 	}
 	return l.Close()
 }
@@ -92,7 +92,7 @@ func (e *Embedded) URL() string { return e.server.ClientURL() }
 
 // Connect connects within the process, without the network.
 func (e *Embedded) Connect(cfg ConnectConfig) (*nats.Conn, error) {
-	return connect(e.URL(), cfg, nats.InProcessServer(e.server))
+	return connect(context.Background(), e.URL(), cfg, nats.InProcessServer(e.server))
 }
 
 // Close stops the server and waits until it has stopped. Closing again does

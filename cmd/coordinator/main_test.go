@@ -42,14 +42,6 @@ var words = map[string]func(*testscript.TestScript, bool, []string){
 			defer l.Close()
 		}
 	},
-	// occupy NAME sets the variable to a port that is taken until the script ends.
-	"occupy": func(ts *testscript.TestScript, _ bool, args []string) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		ts.Check(err)
-		_, port, _ := net.SplitHostPort(l.Addr().String())
-		ts.Setenv(args[0], port)
-		ts.Defer(func() { l.Close() })
-	},
 	// exits CODE COMMAND... runs a command that ends with exactly that code.
 	"exits": func(ts *testscript.TestScript, _ bool, args []string) {
 		code := 0
@@ -87,7 +79,7 @@ var words = map[string]func(*testscript.TestScript, bool, []string){
 	},
 	// signal NUMBER sends a signal to all commands in the background.
 	"signal": func(ts *testscript.TestScript, _ bool, args []string) {
-		number := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT}[args[0]]
+		number := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}[args[0]]
 		for _, cmd := range ts.BackgroundCmds() {
 			ts.Check(cmd.Process.Signal(number))
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"ration/cmd/internal/cli"
 	"ration/lease"
 )
 
@@ -40,6 +41,8 @@ func choosePolicy(file string) (p *lease.Policy, origin string, err error) {
 func readPolicy(file string) (*lease.Policy, error) {
 	text, err := readBounded(file)
 	switch {
+	case file == "":
+		return nil, cli.Misuse("the name of the policy file is empty; give one")
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("policy %s: %w", file, errMissing)
 	case errors.Is(err, syscall.EISDIR):
@@ -47,7 +50,7 @@ func readPolicy(file string) (*lease.Policy, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("policy %s: reading it is not permitted; allow it, or run as who may", file)
 	case err != nil:
-		return nil, fmt.Errorf("policy %s: %w", file, err)
+		return nil, fmt.Errorf("policy %s: %w; name a file that can be read", file, err)
 	}
 	p, err := lease.ParsePolicy(file, text)
 	if err != nil {

@@ -57,7 +57,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 
 	link, err := c.connect(soft, config)
 	if err != nil {
-		return err
+		return cli.Stopped(soft, err, "NATS answered")
 	}
 	defer link.close()
 	site := &site{name: c.Name, cell: c.Cell, policy: policy, connected: link.connected}
@@ -118,6 +118,11 @@ func (c *serveCommand) settle(in *cli.Invocation) error {
 			return cli.Misuse("--nats %s joins a NATS system and --listen %s brings one along; give one of them", c.Nats, c.Listen)
 		}
 	}
+	if c.Nats != "" {
+		if err := cli.CheckNATS(c.Nats); err != nil {
+			return err
+		}
+	}
 	if c.Listen == "" {
 		c.Listen = defaultListen
 	}
@@ -174,7 +179,7 @@ func (l *link) place(in *cli.Invocation) string {
 
 func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*link, error) {
 	if c.Nats != "" {
-		nc, err := bus.Connect(c.Nats, config)
+		nc, err := bus.ConnectContext(ctx, c.Nats, config)
 		if err != nil {
 			return nil, unreachable(err)
 		}

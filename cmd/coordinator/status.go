@@ -36,12 +36,15 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 			return err
 		}
 	}
+	if err := cli.CheckNATS(c.Nats); err != nil {
+		return err
+	}
 	config, err := c.Config("coordinator status", c.Voice(name, s).Log)
 	if err != nil {
 		return err
 	}
 	config.Log = nil // one question; its failure is the command's
-	nc, err := bus.Connect(c.Nats, config)
+	nc, err := bus.ConnectContext(ctx, c.Nats, config)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client,
 	if d.Name != "" {
 		options = append(options, ration.WithName(d.Name))
 	}
-	client, err := ration.Connect(d.Nats, options...)
+	client, err := ration.ConnectContext(ctx, d.Nats, options...)
 	if err != nil {
 		return nil, err
 	}

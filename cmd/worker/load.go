@@ -39,11 +39,11 @@ func (c *loadCommand) run(ctx context.Context, s cli.Streams) error {
 	case c.Jobs < 1 || c.Jobs > maxJobs:
 		return cli.Misuse("-j %d is not from 1 to %d", c.Jobs, maxJobs)
 	case !(c.Rate >= 0 && c.Rate < 1e12):
-		return cli.Misuse("--rate %v is below 0", c.Rate)
+		return cli.Misuse("--rate %v is not from 0 to 1e12; 0 is as fast as the limit allows", c.Rate)
 	case c.For < 0:
-		return cli.Misuse("--for %v is below 0", c.For)
+		return cli.Misuse("--for %v is below 0; 0 is until it is interrupted", c.For)
 	case c.Count < 0:
-		return cli.Misuse("--count %d is below 0", c.Count)
+		return cli.Misuse("--count %d is below 0; 0 is until it is interrupted", c.Count)
 	}
 	var get *getter
 	if c.Get != "" {

@@ -166,7 +166,7 @@ var words = map[string]func(*testscript.TestScript, bool, []string){
 	},
 	// signal NAME sends a signal to all commands in the background.
 	"signal": func(ts *testscript.TestScript, _ bool, args []string) {
-		number := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}[args[0]]
+		number := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[args[0]]
 		for _, cmd := range ts.BackgroundCmds() {
 			ts.Check(cmd.Process.Signal(number))
 		}

@@ -6,14 +6,22 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"ration"
 	"ration/cmd/internal/cli"
 	"ration/lease"
 )
 
-// closeWait is how long giving back what is left may take at the end.
-const closeWait = 2 * time.Second
+const (
+	// closeWait is how long giving back what is left may take at the end.
+	closeWait = 2 * time.Second
+	// maxCost is the most that a message can carry: what every reader of JSON
+	// keeps exact.
+	maxCost = 1<<53 - 1
+	// maxName is the longest name of a holder, in bytes.
+	maxName = 128
+)
 
 // demand is the flags of everything that asks for tokens.
 type demand struct {
@@ -31,12 +39,14 @@ func (d *demand) validate() error {
 	switch _, err := lease.ParseKey(d.Key); {
 	case err != nil:
 		return cli.Misuse("--key: %w", err)
-	case d.Cost < 1:
-		return cli.Misuse("--cost %d is below 1", d.Cost)
+	case d.Cost < 1 || d.Cost > maxCost:
+		return cli.Misuse("--cost %d is not from 1 to %d", d.Cost, int64(maxCost))
+	case len(d.Name) > maxName || !utf8.ValidString(d.Name):
+		return cli.Misuse("--name %.40q is no name; give at most %d bytes of UTF-8", d.Name, maxName)
 	case d.Wait < 0:
 		return cli.Misuse("--wait %v is below 0; 0 is for ever", d.Wait)
 	}
-	return nil
+	return cli.CheckNATS(d.Nats)
 }
 
 // shift is what one run works with.
@@ -73,11 +83,7 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 	defer restore()
 	client, err := d.connect(soft, voice)
 	if err != nil {
-		var stopped *cli.Signal
-		if errors.As(context.Cause(soft), &stopped) {
-			err = &cli.Exit{Code: stopped.Code(), Err: fmt.Errorf("%w before a coordinator answered", stopped)}
-		}
-		return errors.Join(err, journal.close())
+		return errors.Join(cli.Stopped(soft, err, "a coordinator answered"), journal.close())
 	}
 	limiter, err := client.Limiter(d.Key)
 	if err != nil {

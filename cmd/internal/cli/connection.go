@@ -14,6 +14,14 @@ type Server struct {
 	Nats string `help:"NATS system to talk over." env:"NATS_URL" default:"nats://127.0.0.1:4222" placeholder:"URL"`
 }
 
+// CheckNATS gives an error of misuse if --nats is no URL of a NATS system.
+func CheckNATS(url string) error {
+	if err := bus.CheckURL(url); err != nil {
+		return Misuse("--nats: %w", err)
+	}
+	return nil
+}
+
 // Connection is the flags about NATS that every command which talks over it
 // has. Credentials are spelt as the nats command spells them.
 type Connection struct {
@@ -33,7 +41,7 @@ type Connection struct {
 // Config gives what bus.Connect is told, or an error of misuse.
 func (c *Connection) Config(name string, log *slog.Logger) (bus.ConnectConfig, error) {
 	if c.ConnectWait <= 0 {
-		return bus.ConnectConfig{}, Misuse("--connect-wait %v is not above 0", c.ConnectWait)
+		return bus.ConnectConfig{}, Misuse("--connect-wait %v is not above 0; give one like 500ms", c.ConnectWait)
 	}
 	if err := (bus.ClientConfig{Cell: c.Cell}).Validate(); err != nil {
 		return bus.ConnectConfig{}, Misuse("--cell: %w", err)

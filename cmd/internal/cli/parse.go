@@ -35,6 +35,7 @@ func Parse(grammar any, name, description string, args []string, s Streams) (in 
 		kong.Description(description),
 		kong.Writers(s.Out, s.Err),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, FlagsLast: true, NoExpandSubcommands: true}),
+		values,
 		kong.PostBuild(e.build),
 		kong.ValueFormatter(e.help),
 		kong.Resolvers(kong.ResolverFunc(e.resolve)),
@@ -85,8 +86,10 @@ func spelt(grammar *kong.Application, name string, args []string) ([]string, err
 		return []string{"version"}, nil
 	case hidden:
 		return args, nil
-	case args[0] == "help":
+	case args[0] == "help" && (len(args) == 1 || slices.Contains(known, args[1])):
 		return append(slices.Clone(args[1:]), "--help"), nil
+	case args[0] == "help":
+		args = args[1:]
 	case strings.HasPrefix(args[0], "-") || takesArguments(grammar):
 		return args, nil
 	}

@@ -65,6 +65,16 @@ func Catch(ctx context.Context) (soft, hard context.Context, restore func()) {
 	}
 }
 
+// Stopped gives the error of what a signal, the end of soft, cut off before that
+// much had happened; err where it was no signal.
+func Stopped(soft context.Context, err error, before string) error {
+	var s *Signal
+	if err == nil || !errors.As(context.Cause(soft), &s) {
+		return err
+	}
+	return &Exit{s.Code(), fmt.Errorf("%w before %s", s, before)}
+}
+
 // DieOn ends the process, with the signal's exit code, if hard ends by a
 // signal. It is for commands that have nothing to save by then.
 func DieOn(hard context.Context) {

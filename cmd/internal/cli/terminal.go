@@ -37,10 +37,15 @@ func Width(w io.Writer) int {
 }
 
 // Printable shortens a text that was not written for a terminal to at most
-// width characters, and shows what would act on the terminal as an escape.
+// width characters, and shows what would act on the terminal, and a space that
+// nobody would see at its end, as an escape. Texts that differ and are not
+// shortened look different.
 func Printable(text string, width int) string {
 	quoted := fmt.Sprintf("%q", text)
 	quoted = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	if inner, ok := strings.CutSuffix(quoted, " "); ok {
+		quoted = inner + `\x20`
+	}
 	runes := []rune(quoted)
 	if len(runes) > width {
 		return string(runes[:max(0, width-1)]) + "…"

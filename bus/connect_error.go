@@ -1,0 +1,72 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"ration/lease"
+)
+
+// away says that nobody answered, as opposed to somebody who refused or a file
+// that is missing.
+func away(err error) bool {
+	var network *net.OpError
+	switch {
+	case errors.As(err, &network):
+		return network.Op != "remote error" // which is what TLS calls an alert
+	case errors.Is(err, nats.ErrTLS):
+		return false
+	}
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF)
+}
+
+// connectError says what a failure to connect means, and what to do.
+func connectError(url string, wait time.Duration, err error) error {
+	where := redacted(url)
+	var alert *net.OpError
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return fmt.Errorf("%w: %s refuses the credentials (%w); give those it knows, by --creds, --user, --token or --nkey",
+			ErrPermission, where, err)
+	case away(err):
+		return fmt.Errorf("%w: no NATS server at %s within %v (%s); start a coordinator, which brings one, or name another with --nats",
+			lease.ErrNoCoordinator, where, wait, absence(err))
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("bus: the NATS server at %s speaks no TLS (%w); write nats:// in its URL, and leave --tlscert and --tlsca out", where, err)
+	case errors.Is(err, nats.ErrTLS), errors.As(err, &alert):
+		return fmt.Errorf("bus: TLS with the NATS server at %s fails (%w); name whom to trust with --tlsca, and a certificate to show with --tlscert and --tlskey",
+			where, err)
+	case errors.Is(err, nats.ErrNoInfoReceived), strings.Contains(where, "ws://"), strings.Contains(where, "wss://"):
+		return fmt.Errorf("%w: what answers at %s is no NATS server, or not of that kind; name one with --nats", lease.ErrNoCoordinator, where)
+	}
+	return fmt.Errorf("bus: connecting to %s: %w", where, err)
+}
+
+const noAnswer = "no answer"
+
+// absence says how it showed that nobody is there.
+func absence(err error) string {
+	var network *net.OpError
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, nats.ErrNoServers): // all that nats.go says of it
+		return "connection refused"
+	case errors.As(err, &name):
+		return name.Error()
+	case errors.Is(err, nats.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed),
+		errors.As(err, &network) && network.Timeout():
+		return noAnswer
+	case errors.Is(err, io.EOF):
+		return "it closes the connection"
+	case network != nil:
+		return network.Err.Error()
+	}
+	return err.Error()
+}

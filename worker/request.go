@@ -163,7 +163,7 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 		idle:         a.Granted.Slots, idleSince: now,
 		run: p.spaced(),
 	}
-	if h.run {
+	if h.run && a.Granted.Tokens > 0 {
 		p.agree()
 	}
 	h.backAt = h.deadline - min((h.deadline-now)/4, p.cfg.Batch)

@@ -59,7 +59,8 @@ func (p *Pool) space(now time.Duration, c *Call) {
 // agree takes note of a run that was granted: the lessor holds the gap of the last one
 // to be over. Its clock and this one may differ by 200 parts in a million, which of
 // a gap of an hour is more than the run lives; so that much, and a little, is taken
-// off what is left of the gap. The run would else expire unspent, time and again.
+// off what is left of the gap. The run would else expire unspent, time and again. A
+// grant of slots alone says nothing of the gap.
 func (p *Pool) agree() {
 	p.nextSpend -= (p.nextSpend - max(p.lastSpend, 0)) / 4000
 }

@@ -7,14 +7,15 @@ import (
 	"ration/lease"
 )
 
-// envelope is what the turn loop takes in: the requests of one message or a
-// report, with the way back of what is answered, or a question about the ledger.
+// envelope is what the turn loop takes in: a request, all requests of one message or
+// a report, with the way back of what is answered, or a question about the ledger.
 type envelope struct {
 	arrived  algo.Instant
+	request  lease.Request
+	one      func(lease.Answer, error)
 	requests []lease.Request
-	one      func(lease.Answer, error)   // of the one request
-	all      func([]lease.Answer, error) // of all of them, at once
-	answers  []lease.Answer              // gathered for it
+	all      func([]lease.Answer, error)
+	answers  []lease.Answer // gathered for it
 	report   *lease.Report
 	reply    func(lease.Reply, error)
 	look     func(now algo.Instant, l *lease.Ledger)

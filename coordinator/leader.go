@@ -50,7 +50,7 @@ func (l *Leader) Begin(r lease.Request, told func(lease.Answer, error)) {
 		told(lease.Answer{}, err)
 		return
 	}
-	l.inbox.put(envelope{arrived: l.clock.now(), requests: []lease.Request{r}, one: told})
+	l.inbox.put(envelope{arrived: l.clock.now(), request: r, one: told})
 }
 
 // BeginAll takes up the requests of one message in one turn. told is called once,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"ration/lease"
@@ -25,6 +26,7 @@ func (l *Leader) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-l.inbox.some:
+			runtime.Gosched() // who is about to ask comes into this turn too
 		case <-wake.C:
 		}
 		t.gather()
@@ -70,14 +72,16 @@ func (t *turns) gather() {
 	t.in, t.from = t.in[:0], t.from[:0]
 	for i := range t.came {
 		e := &t.came[i]
-		if e.all != nil {
-			e.answers = make([]lease.Answer, len(e.requests))
-		}
-		for j := range e.requests {
-			t.add(lease.Message{Arrived: e.arrived, Request: &e.requests[j]}, route{envelope: i, place: j})
-		}
-		if e.report != nil {
+		switch {
+		case e.one != nil:
+			t.add(lease.Message{Arrived: e.arrived, Request: &e.request}, route{envelope: i})
+		case e.report != nil:
 			t.add(lease.Message{Arrived: e.arrived, Report: e.report}, route{envelope: i})
+		case e.all != nil:
+			e.answers = make([]lease.Answer, len(e.requests))
+			for j := range e.requests {
+				t.add(lease.Message{Arrived: e.arrived, Request: &e.requests[j]}, route{envelope: i, place: j})
+			}
 		}
 	}
 }

@@ -58,8 +58,8 @@ func (s *serving) withdraw() {
 		_ = s.service.Stop() // fails only where the connection has ended it
 	}
 	// Its last handler may be under way, on a goroutine of the connection.
-	s.asking.Lock()
-	defer s.asking.Unlock()
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
 	s.withdrew = true
 }
 
@@ -69,7 +69,7 @@ func (s *serving) statistics() statistics {
 		Reports:    s.count.reports.Load(),
 		Errors:     s.count.errors.Load(),
 		TurnedAway: s.count.turnedAway.Load(),
-		UnderWay:   len(s.acquires) + len(s.reports),
+		UnderWay:   s.asking.under(),
 	}
 	for _, sub := range s.subs {
 		if n, err := sub.Dropped(); err == nil {
@@ -93,8 +93,8 @@ func (s *serving) status(ctx context.Context, r micro.Request) {
 }
 
 func (s *serving) state(ctx context.Context, question []byte) ([]byte, error) {
-	s.asking.Lock()
-	defer s.asking.Unlock()
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
 	if s.withdrew {
 		return nil, fmt.Errorf("%w: the coordinator hands over; ask again", lease.ErrStopped)
 	}

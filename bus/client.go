@@ -92,6 +92,43 @@ func (c *Client) Acquire(ctx context.Context, r lease.Request) (lease.Answer, er
 	return a, nil
 }
 
+// AcquireAll sends many requests of one tenant, 1 to MaxRequests with one Sent, in
+// one message, and gives their answers in their order. None of them waits in the
+// line: one that would is answered lease.Waiting and keeps its place there for a
+// few seconds; ask for it again by Acquire. An answer without an outcome says that a
+// newer copy is answered instead. Errors are those of Acquire, of all together.
+func (c *Client) AcquireAll(ctx context.Context, rs []lease.Request) ([]lease.Answer, error) {
+	var keys []lease.Key
+	for _, r := range rs {
+		keys = append(keys, r.Keys...)
+	}
+	tenant, err := sameTenant(keys)
+	if err != nil {
+		return nil, err
+	}
+	body, err := encodeRequests(rs)
+	if err != nil {
+		return nil, err
+	}
+	body, err = c.ask(ctx, requestSubject(c.cfg.Cell, c.cfg.Partitions, verbAcquire, tenant), body)
+	if err != nil {
+		return nil, err
+	}
+	as, err := decodeAnswers(body)
+	if err == nil && len(as) != len(rs) {
+		err = fmt.Errorf("%w: %d answers to %d requests", lease.ErrBadRequest, len(as), len(rs))
+	}
+	for i := range as {
+		if err == nil && as[i].Outcome != 0 && as[i].ID != rs[i].ID {
+			err = fmt.Errorf("%w: answer %d is to %v", lease.ErrBadRequest, i, as[i].ID)
+		}
+	}
+	if err != nil {
+		return nil, misunderstood(err)
+	}
+	return as, nil
+}
+
 // Report sends r, in as many messages as its leases need, and puts the replies
 // together. Errors are those of Acquire; part of r may then be recorded, so
 // all of it is said again. A report that names no lease and no id touches

@@ -45,12 +45,16 @@ func encodeError(err error) []byte {
 	w := &writer{}
 	w.object("", func() {
 		w.version()
-		w.object("error", func() {
-			w.text("code", lease.Code(err))
-			w.text("message", err.Error())
-		})
+		w.failure(err)
 	})
 	return w.b
+}
+
+func (w *writer) failure(err error) {
+	w.object("error", func() {
+		w.text("code", lease.Code(err))
+		w.text("message", err.Error())
+	})
 }
 
 // answered checks what comes back: the error that was told, if it is one, then

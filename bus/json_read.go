@@ -1,7 +1,7 @@
 package bus
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,7 +10,7 @@ import (
 	"ration/lease"
 )
 
-// The readers below walk bytes that json.Valid has accepted: they trust the
+// The readers below walk bytes that valid has accepted: they trust the
 // grammar and judge only what the values mean.
 
 // problem is what is wrong with a field. Callers put its place in front as it
@@ -51,7 +51,7 @@ func document(body []byte) error {
 	switch {
 	case !utf8.Valid(body):
 		return fmt.Errorf("%w: it is not UTF-8; send a key that is not as key64", lease.ErrBadRequest)
-	case !json.Valid(body):
+	case !valid(body):
 		return fmt.Errorf("%w: it is not JSON", lease.ErrBadRequest)
 	}
 	if i := space(body, 0); body[i] != '{' {
@@ -93,7 +93,7 @@ func value(b []byte, i int) int {
 			}
 		}
 	}
-	for i < len(b) && !strings.ContainsRune(" \t\r\n,]}", rune(b[i])) {
+	for i < len(b) && b[i] > ' ' && b[i] != ',' && b[i] != ']' && b[i] != '}' {
 		i++
 	}
 	return i
@@ -103,14 +103,38 @@ func value(b []byte, i int) int {
 // does not know are ignored, since a newer sender may add some; those it knows
 // may stand once and not be null; the required ones must be there.
 func object(raw []byte, field func(name string, raw []byte) (known bool, err error), required ...string) error {
+	var seen fields
+	if err := members(raw, &seen, field); err != nil {
+		return err
+	}
+	return seen.check(required)
+}
+
+// fields are the names of the members of an object that its reader knows.
+type fields struct {
+	n  int
+	at [24]string // more than any object has
+}
+
+func (f *fields) has(name string) bool { return contains(f.at[:f.n], name) }
+
+func (f *fields) check(required []string) error {
+	for _, name := range required {
+		if !f.has(name) {
+			return fieldError(name, "it is missing")
+		}
+	}
+	return nil
+}
+
+// members is object without the required ones: it notes which members there are.
+func members(raw []byte, seen *fields, field func(name string, raw []byte) (known bool, err error)) error {
 	if raw = raw[space(raw, 0):]; raw[0] != '{' {
 		return fieldError("", "%s is not an object", excerpt(raw))
 	}
-	var room [16]string
-	seen := room[:0]
 	for i := space(raw, 1); raw[i] != '}'; {
 		end := value(raw, i)
-		name, err := unquote(raw[i:end])
+		name, err := fieldName(raw[i:end])
 		if err != nil {
 			return err
 		}
@@ -118,25 +142,42 @@ func object(raw []byte, field func(name string, raw []byte) (known bool, err err
 		end = value(raw, i)
 		known, err := field(name, raw[i:end])
 		switch {
-		case known && contains(seen, name):
+		case known && seen.has(name):
 			return fieldError(name, "it is given twice")
 		case known && raw[i] == 'n':
 			return fieldError(name, "null is no value; leave the field out")
 		case err != nil:
 			return within(name, err)
 		case known:
-			seen = append(seen, name)
+			seen.at[seen.n] = name
+			seen.n++
 		}
 		if i = space(raw, end); raw[i] == ',' {
 			i = space(raw, i+1)
 		}
 	}
-	for _, name := range required {
-		if !contains(seen, name) {
-			return fieldError(name, "it is missing")
-		}
-	}
 	return nil
+}
+
+// names are those of the fields of the messages that are read most, so that they
+// need no room for each message.
+var names = func() map[string]string {
+	known := map[string]string{}
+	for _, name := range []string{
+		"v", "sent", "id", "keys", "key", "key64", "want", "need", "patience", "tokens", "slots", "requests",
+		"outcome", "granted", "token_ttl", "slot_ttl", "terms", "window", "concurrent", "unlimited", "epoch", "answers", "waited",
+		"holder", "heartbeat", "counts", "given_up", "points", "count", "age", "returned", "freed", "cut",
+	} {
+		known[name] = name
+	}
+	return known
+}()
+
+func fieldName(raw []byte) (string, error) {
+	if name, ok := names[string(raw[1:len(raw)-1])]; ok {
+		return name, nil
+	}
+	return unquote(raw)
 }
 
 func contains(names []string, name string) bool {
@@ -174,6 +215,15 @@ func excerpt(raw []byte) string {
 		return strings.ToValidUTF8(string(raw[:40]), "") + "…"
 	}
 	return string(raw)
+}
+
+// unquoted is unquote into bytes, which are those of raw if nothing in it is escaped.
+func unquoted(raw []byte) ([]byte, error) {
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1], nil
+	}
+	s, err := unquote(raw)
+	return []byte(s), err
 }
 
 // unquote reads a string. A lone surrogate is refused: other readers turn all

@@ -49,17 +49,16 @@ var units = []struct {
 
 // readDuration reads a whole number and one unit, such as "1500ms".
 func readDuration(raw []byte, to *time.Duration) error {
-	s, err := unquote(raw)
+	s, err := unquoted(raw)
 	if err != nil {
 		return fieldError("", `%s is not a duration such as "1500ms"`, excerpt(raw))
 	}
 	for _, u := range units {
-		digits, ok := strings.CutSuffix(s, u.name)
-		if !ok {
+		if !strings.HasSuffix(string(s), u.name) {
 			continue
 		}
-		n, err := decimal(digits)
-		if err != nil || n > uint64(math.MaxInt64/u.size) {
+		n, ok := decimal(s[:len(s)-len(u.name)])
+		if !ok || n > uint64(math.MaxInt64/u.size) {
 			break
 		}
 		*to = time.Duration(n) * u.size
@@ -68,12 +67,16 @@ func readDuration(raw []byte, to *time.Duration) error {
 	return fieldError("", `%.40q is not a duration: a whole number and one of ns, us, ms, s, m, h, such as "1500ms"`, s)
 }
 
-// decimal reads digits alone: no sign, no space, no underscore.
-func decimal(s string) (uint64, error) {
-	if s == "" || s[0] == '+' {
-		return 0, strconv.ErrSyntax
+// decimal reads digits alone, as many as there are: no sign, no space, no underscore.
+func decimal(s []byte) (n uint64, ok bool) {
+	for i, c := range s {
+		d := uint64(c - '0')
+		if d > 9 || i > 0 && n > (math.MaxUint64-d)/10 {
+			return 0, false
+		}
+		n = 10*n + d
 	}
-	return strconv.ParseUint(s, 10, 64)
+	return n, len(s) > 0
 }
 
 func readKey(raw []byte, to *lease.Key) error {

@@ -110,11 +110,16 @@ const hexDigits = "0123456789abcdef"
 
 // text writes a string for people; what is not UTF-8 in it is replaced.
 func (w *writer) text(name, s string) {
+	w.name(name)
+	w.b = append(w.b, '"')
+	w.escaped(s)
+	w.b = append(w.b, '"')
+}
+
+func (w *writer) escaped(s string) {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "�")
 	}
-	w.name(name)
-	w.b = append(w.b, '"')
 	start := 0
 	for i := range len(s) {
 		c := s[i]
@@ -137,7 +142,6 @@ func (w *writer) text(name, s string) {
 		}
 	}
 	w.b = append(w.b, s[start:]...)
-	w.b = append(w.b, '"')
 }
 
 // key writes a key as a field "key" or, when JSON cannot carry its bytes,
@@ -172,19 +176,27 @@ func checkKeys(n int) error {
 }
 
 func (w *writer) holder(name string, h lease.Holder) {
-	if err := checkName(h.Name); err != nil {
-		w.fail(name, "%v", err)
-		return
-	}
-	w.text(name, h.String())
+	w.named(name, h)
+	w.b = append(w.b, '"')
 }
 
 func (w *writer) id(name string, id lease.ID) {
-	if err := checkName(id.Holder.Name); err != nil {
+	w.named(name, id.Holder)
+	w.b = append(w.b, '/')
+	w.b = strconv.AppendUint(w.b, id.Seq, 10)
+	w.b = append(w.b, '"')
+}
+
+// named opens a string that begins with a holder.
+func (w *writer) named(name string, h lease.Holder) {
+	if err := checkName(h.Name); err != nil {
 		w.fail(name, "%v", err)
-		return
 	}
-	w.text(name, id.String())
+	w.name(name)
+	w.b = append(w.b, '"')
+	w.escaped(h.Name)
+	w.b = append(w.b, '.')
+	w.b = strconv.AppendUint(w.b, h.Incarnation, 16)
 }
 
 func (w *writer) ids(name string, ids []lease.ID) {
@@ -207,5 +219,10 @@ func (w *writer) amount(name string, a lease.Amount) {
 }
 
 func (w *writer) epoch(e lease.Epoch) {
-	w.text("epoch", strconv.FormatUint(e.Number, 10)+"."+strconv.FormatUint(e.Mark, 16))
+	w.name("epoch")
+	w.b = append(w.b, '"')
+	w.b = strconv.AppendUint(w.b, e.Number, 10)
+	w.b = append(w.b, '.')
+	w.b = strconv.AppendUint(w.b, e.Mark, 16)
+	w.b = append(w.b, '"')
 }

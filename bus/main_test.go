@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -140,4 +141,13 @@ func configured(t testing.TB, conf string) string {
 		s.WaitForShutdown()
 	})
 	return s.ClientURL()
+}
+
+// decodeRequest reads a message with one request.
+func decodeRequest(body []byte) (lease.Request, error) {
+	one, all, err := (*heard)(nil).decodeRequests(body)
+	if all != nil {
+		return one, errors.New("it has many requests")
+	}
+	return one, err
 }

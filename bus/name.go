@@ -3,7 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"strconv"
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 
@@ -84,10 +84,28 @@ func parseHolder(s string, to *lease.Holder) bool {
 }
 
 // canonical reads the one spelling of a number: lower case, no leading zeros.
-func canonical(s string, base int, to *uint64) bool {
-	n, err := strconv.ParseUint(s, base, 64)
+func canonical[T string | []byte](s T, base uint64, to *uint64) bool {
+	if len(s) == 0 || s[0] == '0' && len(s) > 1 {
+		return false
+	}
+	n := uint64(0)
+	for i := range len(s) {
+		d := uint64(s[i] - '0')
+		if d > 9 {
+			d = uint64(s[i]-'a') + 10
+			if s[i] < 'a' || d >= base {
+				return false
+			}
+		}
+		hi, lo := bits.Mul64(n, base)
+		sum, carry := bits.Add64(lo, d, 0)
+		if hi+carry != 0 {
+			return false
+		}
+		n = sum
+	}
 	*to = n
-	return err == nil && strconv.FormatUint(n, base) == s
+	return true
 }
 
 func asField(err error) error {

@@ -43,6 +43,11 @@ func scripted() *fake {
 	epoch := lease.Epoch{Number: 3, Mark: 0x9f21}
 	id := func(seq uint64) lease.ID { return lease.ID{Holder: holder, Seq: seq} }
 	answers := map[uint64]lease.Answer{
+		10: {
+			Outcome: lease.Granted, Granted: lease.Amount{Tokens: 10},
+			TokenTTL: 5 * time.Second, SlotTTL: 10 * time.Second, Terms: lease.Terms{Window: time.Second},
+		},
+		11: {Outcome: lease.Waiting},
 		1: {
 			Outcome: lease.Granted, Granted: lease.Amount{Tokens: 10, Slots: 1},
 			TokenTTL: 5 * time.Second, SlotTTL: 10 * time.Second, Waited: 250 * time.Millisecond,
@@ -145,13 +150,26 @@ func TestProtocolPageIsWhatTheClientSpeaks(t *testing.T) {
 		kind := b.act + " " + verb
 		switch kind {
 		case "ask acquire":
-			if r, err := decodeRequest([]byte(b.body)); err == nil {
-				body, err := encodeRequest(r)
-				same(b, body, err)
-			} else {
+			one, all, err := newHeard().decodeRequests([]byte(b.body))
+			switch {
+			case err != nil:
 				require.ErrorIs(t, err, lease.ErrFormat, "protocol.md:%d", b.line)
+			case all != nil:
+				body, err := encodeRequests(all)
+				same(b, body, err)
+			default:
+				body, err := encodeRequest(one)
+				same(b, body, err)
 			}
 		case "answer acquire":
+			if strings.Contains(b.body, `"answers"`) {
+				as, err := decodeAnswers([]byte(b.body))
+				require.NoError(t, err, "protocol.md:%d", b.line)
+				w := &writer{}
+				w.answers(as)
+				same(b, w.b, w.err)
+				break
+			}
 			a, err := decodeAnswer([]byte(b.body))
 			if strings.Contains(b.body, `"error"`) {
 				require.Error(t, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,7 +15,8 @@ import (
 
 // ServeConfig says what is served. Only Lessor must be given.
 type ServeConfig struct {
-	// Lessor answers. It is called from many goroutines at once.
+	// Lessor answers. It is called from many goroutines at once, unless it is
+	// also a Beginner.
 	Lessor lease.Lessor
 	// Cell is the deployment served, DefaultCell if empty.
 	Cell string
@@ -37,7 +39,7 @@ type ServeConfig struct {
 	// Log hears what an operator acts on; nil for none.
 	Log *slog.Logger
 
-	most int // acquires under way; maxAcquires if 0
+	most int // places of acquires under way; maxAcquires if 0
 }
 
 func (c ServeConfig) complete() ServeConfig {
@@ -70,14 +72,16 @@ func (c ServeConfig) Validate() error {
 }
 
 const (
-	// What waits in the client library while handlers start. It is small: a
+	// What waits in the client library until it is let in. It is small: a
 	// request that is dropped is asked again, one that sat here is stale.
 	pendingMessages = 8192
 	pendingBytes    = 32 << 20
-	// What may be under way at once. Reports are counted apart, since they
-	// give back what acquires wait for.
-	maxAcquires = 10_000
-	maxReports  = 2_000
+	// The places for what may be under way at once: one for each message and for
+	// each KiB of it. Of the acquires one key alone can have a third, which is more
+	// than the line of one key. Reports are counted apart, since they give back what
+	// acquires wait for.
+	maxAcquires = 1 << 15
+	maxReports  = 1 << 14
 	// How long requests under way may go on once serving ends. What can be
 	// answered at all is, and who waits in line is told to ask the next leader.
 	grace = 25 * time.Millisecond
@@ -183,35 +187,28 @@ func (s *serving) recall(r lease.Recall) {
 // subscription: of a queue group, a frozen member would swallow requests.
 func (s *serving) subscribe(ctx context.Context, n int) error {
 	subject := partitionSubject(s.cfg.Cell, n) + ".*.*"
-	sub, err := s.nc.SubscribeSync(subject)
+	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) { s.arrive(n, m) })
 	if err != nil {
 		return err
 	}
-	if err := sub.SetPendingLimits(pendingMessages, pendingBytes); err != nil {
-		return err
-	}
+	s.subs = append(s.subs, sub)
 	remove := func() {}
 	if w := watchOf(s.nc); w != nil {
 		remove, _ = w.add(s.nc, &wait{subject: subject, fail: s.fail})
 	}
-	s.subs = append(s.subs, sub)
-	s.intake.Go(func() {
-		defer remove()
-		for {
-			m, err := sub.NextMsg(time.Hour)
-			switch {
-			case err == nil:
-				s.take(n, m)
-			case errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrSlowConsumer):
-			case ctx.Err() != nil:
-				return // drained
-			default:
-				s.fail(fmt.Errorf("%w: %s: %w", lease.ErrNoCoordinator, subject, err))
-				return
-			}
+	s.intake.Add(1)
+	ended := sync.OnceFunc(func() {
+		remove()
+		if ctx.Err() == nil {
+			s.fail(fmt.Errorf("%w: the subscription to %s has ended", lease.ErrNoCoordinator, subject))
 		}
+		s.intake.Done()
 	})
-	return nil
+	sub.SetClosedHandler(func(string) { ended() })
+	if !sub.IsValid() { // the connection was closed before the handler was there
+		ended()
+	}
+	return sub.SetPendingLimits(pendingMessages, pendingBytes)
 }
 
 // end stops in the order that leaves nobody without an answer who could have
@@ -230,10 +227,21 @@ func (s *serving) end() {
 	})
 	s.intake.Wait()
 	late.Stop()
-	cut := time.AfterFunc(grace, s.cut)
-	s.work.Wait()
-	cut.Stop()
+	s.acquires.queue.close()
+	s.reports.queue.close()
+	s.desks.Wait()
+	s.asking.close()
+	select {
+	case <-s.asking.none:
+	case <-time.After(grace):
+	}
+	for _, q := range s.asking.rest() {
+		s.answers.put(answer{to: q, err: fmt.Errorf("%w: the coordinator hands over; ask again", lease.ErrStopped)})
+	}
 	s.cut()
+	s.work.Wait()
+	s.answers.close()
+	s.told.Wait()
 	if s.nc.IsConnected() {
 		_ = s.nc.FlushTimeout(drainWait) // the last answers; whoever misses one asks again
 	}

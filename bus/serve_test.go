@@ -162,34 +162,6 @@ func TestRequestNobodyWaitsForIsNotGranted(t *testing.T) {
 	require.Equal(t, int64(1), asked.Load())
 }
 
-// TestTooManyAreTurnedAway: acquires that wait leave room for the reports that
-// give back what they wait for.
-func TestTooManyAreTurnedAway(t *testing.T) {
-	e := embed(t)
-	var inside atomic.Int64
-	f := granting()
-	f.acquire = func(ctx context.Context, _ lease.Request) (lease.Answer, error) {
-		inside.Add(1)
-		<-ctx.Done()
-		return lease.Answer{}, ctx.Err()
-	}
-	const most = 200
-	stop := serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{Lessor: f, most: most})
-	hand := dialed(t, e.URL(), ConnectConfig{})
-	patient := strings.Replace(sound, `"patience":"0s"`, `"patience":"1h"`, 1)
-	for range most {
-		require.NoError(t, hand.PublishRequest("ration.v1.default.p.0.acquire.k", "nowhere", []byte(patient)))
-	}
-	require.Eventually(t, func() bool { return inside.Load() == most }, 30*time.Second, time.Millisecond)
-	c := NewClient(hand, ClientConfig{})
-	_, err := c.Acquire(bounded(t), request(1, "k"))
-	require.ErrorIs(t, err, lease.ErrLineFull)
-	require.ErrorContains(t, err, "200 requests are under way")
-	_, err = c.Report(bounded(t), lease.Report{Holder: holder, GivenUp: []lease.GivenUp{{ID: request(1).ID, Keys: []lease.Key{"k"}}}})
-	require.NoError(t, err)
-	stop()
-}
-
 func TestCoordinatorIsFoundAndTellsItsStatus(t *testing.T) {
 	e := embed(t)
 	failure := errors.New("no such key")

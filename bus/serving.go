@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -21,19 +20,33 @@ type serving struct {
 	service micro.Service
 	stop    context.CancelCauseFunc
 
-	asking   sync.Mutex // held while the status is asked for
+	statusMu sync.Mutex // held while the status is asked for
 	withdrew bool       // no more of that
 
-	// asked is the scope of requests under way. It outlives that of serving by
-	// the grace, then cut ends it.
-	asked context.Context
-	cut   context.CancelFunc
+	// cut ends the scope of requests under way, which outlives that of serving
+	// by the grace.
+	cut context.CancelFunc
 
-	intake sync.WaitGroup // who takes messages up
+	lessor            Beginner
+	asking            *asking
+	acquires, reports *desk
+	answers           *queue[answer]
+	heard             *heard // by who reads acquires
+
+	intake sync.WaitGroup // what messages arrive through
+	desks  sync.WaitGroup // who reads them
 	work   sync.WaitGroup // who works on them
+	told   sync.WaitGroup // who sends answers
+	count  counts
+}
 
-	acquires, reports chan struct{} // one place for each that is under way
-	count             counts
+// desk takes up the messages of one verb in their order. Each verb has its own, so
+// that the messages of one never stand behind those of the other.
+type desk struct {
+	verb   string
+	places *places
+	queue  *queue[*question]
+	read   func(*question) error
 }
 
 // counts is what the service tells of itself in its statistics.
@@ -43,59 +56,76 @@ type counts struct {
 
 func newServing(nc *nats.Conn, cfg ServeConfig) *serving {
 	s := &serving{
-		nc:       nc,
-		cfg:      cfg,
-		acquires: make(chan struct{}, cfg.most),
-		reports:  make(chan struct{}, maxReports),
+		nc:      nc,
+		cfg:     cfg,
+		asking:  newAsking(),
+		answers: newQueue[answer](),
+		heard:   newHeard(),
 	}
-	s.asked, s.cut = context.WithCancel(context.Background())
+	scope, cut := context.WithCancel(context.Background())
+	s.cut = cut
+	if b, ok := cfg.Lessor.(Beginner); ok {
+		s.lessor = b
+	} else {
+		s.lessor = waited{cfg.Lessor, scope, &s.work}
+	}
+	s.acquires = s.open(verbAcquire, "requests", cfg.most, s.acquire)
+	s.reports = s.open(verbReport, "reports", maxReports, s.report)
+	s.told.Go(s.tell)
 	return s
 }
 
-// take starts the work on a message, or turns it away where too much is under
-// way. It never blocks, so that the subscription never fills up behind it.
-func (s *serving) take(n int, m *nats.Msg) {
+func (s *serving) open(verb, what string, places int, read func(*question) error) *desk {
+	d := &desk{verb, newPlaces(what, places), newQueue[*question](), read}
+	s.desks.Go(func() {
+		for qs, ok := d.queue.take(nil); ok; qs, ok = d.queue.take(qs) {
+			for _, q := range qs {
+				err := d.read(q)
+				if q.data = nil; err != nil {
+					s.answer(answer{to: q, err: err})
+				}
+			}
+		}
+	})
+	return d
+}
+
+// arrive takes a message in, or turns it away where its tenant has too much under
+// way. It never waits and does little, so that nothing fills up behind it.
+func (s *serving) arrive(n int, m *nats.Msg) {
 	verb, token := verbAndToken(m.Subject)
-	var places chan struct{}
-	var answer func(context.Context, []byte, func([]lease.Key) error) ([]byte, error)
+	var d *desk
 	switch verb {
 	case verbAcquire:
 		if m.Reply == "" {
 			return // nobody would hear of the grant
 		}
-		places, answer = s.acquires, s.acquire
+		d = s.acquires
 		s.count.acquires.Add(1)
 	case verbReport:
-		places, answer = s.reports, s.report
+		d = s.reports
 		s.count.reports.Add(1)
 	default:
 		s.refuse(m, fmt.Errorf("%w: no verb %.40q; there are %s and %s", lease.ErrBadRequest, verb, verbAcquire, verbReport))
 		return
 	}
-	select {
-	case places <- struct{}{}:
-	default:
-		s.count.turnedAway.Add(1)
-		s.refuse(m, fmt.Errorf("%w: %d requests are under way, the most there may be; ask again later", lease.ErrLineFull, cap(places)))
+	if len(m.Data) > MaxMessage {
+		s.refuse(m, tooLarge(len(m.Data)))
 		return
 	}
-	s.work.Go(func() {
-		defer func() { <-places }()
-		body, err := answer(s.asked, m.Data, func(keys []lease.Key) error { return s.belongs(n, token, keys) })
-		switch {
-		case err == nil:
-			s.respond(m, body)
-		case s.asked.Err() != nil && errors.Is(err, context.Canceled):
-			s.refuse(m, fmt.Errorf("%w: the coordinator hands over; ask again", lease.ErrStopped))
-		default:
-			s.refuse(m, err)
-		}
-	})
+	q := newQuestion(d, n, token, m)
+	if err := s.asking.enter(q); err != nil {
+		s.count.turnedAway.Add(1)
+		s.refuse(m, err)
+		return
+	}
+	d.queue.put(q)
 }
 
 // belongs checks that the subject says what the keys do. NATS grants rights on
 // subjects, so a body of another tenant would reach past them.
-func (s *serving) belongs(n int, token string, keys []lease.Key) error {
+func (s *serving) belongs(q *question, keys []lease.Key) error {
+	n, token := q.partition, q.token
 	if len(keys) > 0 {
 		tenant, err := sameTenant(keys)
 		if err != nil {
@@ -113,29 +143,35 @@ func (s *serving) belongs(n int, token string, keys []lease.Key) error {
 	return nil
 }
 
-func (s *serving) acquire(ctx context.Context, body []byte, belongs func([]lease.Key) error) ([]byte, error) {
-	r, err := decodeRequest(body)
-	if err == nil {
-		err = belongs(r.Keys)
-	}
+func (s *serving) acquire(q *question) error {
+	r, all, err := s.heard.decodeRequests(q.data)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// The lessor answers within the patience; this only bounds what a fault
-	// could leave behind.
-	ctx, cancel := context.WithTimeout(ctx, min(r.Patience, longest)+slack)
-	defer cancel()
-	a, err := s.cfg.Lessor.Acquire(ctx, r)
-	if err != nil {
-		return nil, err
+	if q.together = all != nil; q.together {
+		for i := range all {
+			if err := s.belongs(q, all[i].Keys); err != nil {
+				return err
+			}
+		}
+		s.lessor.BeginAll(all, func(as []lease.Answer, err error) { s.answer(answer{to: q, all: as, err: err}) })
+		return nil
 	}
-	return written(encodeAnswer(a))
+	if err := s.belongs(q, r.Keys); err != nil {
+		return err
+	}
+	if err := s.asking.sit(q, r.Keys); err != nil {
+		s.count.turnedAway.Add(1)
+		return err
+	}
+	s.lessor.Begin(r, func(a lease.Answer, err error) { s.answer(answer{to: q, one: a, err: err}) })
+	return nil
 }
 
-func (s *serving) report(ctx context.Context, body []byte, belongs func([]lease.Key) error) ([]byte, error) {
-	r, err := decodeReport(body)
+func (s *serving) report(q *question) error {
+	r, err := decodeReport(q.data)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var keys []lease.Key
 	for _, c := range r.Counts {
@@ -144,35 +180,9 @@ func (s *serving) report(ctx context.Context, body []byte, belongs func([]lease.
 	for _, g := range r.GivenUp {
 		keys = append(keys, g.Keys...)
 	}
-	if err := belongs(keys); err != nil {
-		return nil, err
+	if err := s.belongs(q, keys); err != nil {
+		return err
 	}
-	reply, err := s.cfg.Lessor.Report(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return written(encodeReply(reply))
-}
-
-// written turns an answer that cannot be written into a fault of this side.
-func written(body []byte, err error) ([]byte, error) {
-	if err != nil {
-		return nil, fmt.Errorf("%w: its answer cannot be written: %v", lease.ErrInternal, err)
-	}
-	return body, nil
-}
-
-func (s *serving) refuse(m *nats.Msg, err error) {
-	s.count.errors.Add(1)
-	if lease.Code(err) == lease.ErrInternal.Code() {
-		s.cfg.Log.Error("a request failed", "subject", m.Subject, "error", err)
-	}
-	s.respond(m, encodeError(err))
-}
-
-// respond fails only where the connection does, and then the asker asks again.
-func (s *serving) respond(m *nats.Msg, body []byte) {
-	if m.Reply != "" {
-		_ = m.Respond(body)
-	}
+	s.lessor.BeginReport(r, func(reply lease.Reply, err error) { s.answer(answer{to: q, reply: reply, err: err}) })
+	return nil
 }

@@ -3,7 +3,6 @@ package bus
 import (
 	"encoding/base64"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 
@@ -40,9 +39,11 @@ func Token(tenant string) string {
 // 32-bit FNV-1a hash modulo n. That is what a NATS server computes for
 // {{partition(n,…)}} of the token, so a subject mapping finds the same place.
 func Partition(token string, n int) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(token))
-	return int(h.Sum32() % uint32(n))
+	hash := uint32(2166136261)
+	for i := range len(token) {
+		hash = (hash ^ uint32(token[i])) * 16777619
+	}
+	return int(hash % uint32(n))
 }
 
 func plain(s string) bool {

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"fmt"
 
 	"ration/lease"
@@ -13,6 +14,8 @@ const (
 	Format = 1
 	// MaxMessage is the most bytes a message to a coordinator may have.
 	MaxMessage = 64 << 10
+	// MaxRequests is the most requests that one message may carry.
+	MaxRequests = 256
 	// MaxKeys is the most keys that a request or a lease may name.
 	MaxKeys = 8
 	// MaxCounts is the most leases, and the most ids given up, that a message
@@ -23,6 +26,9 @@ const (
 // checkFormat finds the format number before anything else is judged, since
 // another format may have other fields.
 func checkFormat(body []byte) error {
+	if usual(body) {
+		return nil
+	}
 	v := int64(-1)
 	err := object(body, func(name string, raw []byte) (bool, error) {
 		if name != "v" {
@@ -39,10 +45,17 @@ func checkFormat(body []byte) error {
 	return nil
 }
 
+// usual says that the format number stands first, is ours, and stands nowhere else:
+// so do most who write messages.
+func usual(body []byte) bool {
+	first := []byte(`{"v":1,`)
+	return bytes.HasPrefix(body, first) && bytes.Count(body, first[1:5]) == 1 && bytes.IndexByte(body, '\\') < 0
+}
+
 // opened checks what every message to a coordinator has to keep.
 func opened(body []byte) error {
 	if len(body) > MaxMessage {
-		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", lease.ErrBadRequest, len(body), MaxMessage)
+		return tooLarge(len(body))
 	}
 	if err := document(body); err != nil {
 		return err
@@ -53,7 +66,7 @@ func opened(body []byte) error {
 // sized checks a message before it is sent.
 func sized(body []byte, err error) ([]byte, error) {
 	if err == nil && len(body) > MaxMessage {
-		err = fmt.Errorf("%w: it has %d bytes, at most %d are allowed", lease.ErrBadRequest, len(body), MaxMessage)
+		err = tooLarge(len(body))
 	}
 	if err != nil {
 		return nil, err
@@ -61,45 +74,49 @@ func sized(body []byte, err error) ([]byte, error) {
 	return body, nil
 }
 
+func tooLarge(n int) error {
+	return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", lease.ErrBadRequest, n, MaxMessage)
+}
+
 func encodeRequest(r lease.Request) ([]byte, error) {
 	w := &writer{b: make([]byte, 0, 256)}
 	w.object("", func() {
 		w.version()
-		w.id("id", r.ID)
-		w.keys(r.Keys)
-		w.amount("want", r.Want)
-		w.amount("need", r.Need)
 		w.duration("sent", r.Sent)
-		w.duration("patience", r.Patience)
+		w.request(&r)
 	})
 	return sized(w.done())
 }
 
-func decodeRequest(body []byte) (r lease.Request, err error) {
-	if err := opened(body); err != nil {
-		return r, err
-	}
-	err = object(body, func(name string, raw []byte) (bool, error) {
-		switch name {
-		case "id":
-			return true, readID(raw, &r.ID)
-		case "keys":
-			return true, readKeys(raw, &r.Keys)
-		case "want":
-			return true, readAmount(raw, &r.Want)
-		case "need":
-			return true, readAmount(raw, &r.Need)
-		case "sent":
-			return true, readDuration(raw, &r.Sent)
-		case "patience":
-			return true, readDuration(raw, &r.Patience)
-		}
-		return false, nil
-	}, "id", "keys", "want", "need", "sent", "patience")
-	return r, err
+// request writes what a request has besides the message's sent.
+func (w *writer) request(r *lease.Request) {
+	w.id("id", r.ID)
+	w.keys(r.Keys)
+	w.amount("want", r.Want)
+	w.amount("need", r.Need)
+	w.duration("patience", r.Patience)
 }
 
-var outcomes = map[lease.Outcome]string{
+var requestFields = []string{"id", "keys", "want", "need", "patience"}
+
+// request reads a field of a request, but sent.
+func (h *heard) request(name string, raw []byte, r *lease.Request) (known bool, err error) {
+	switch name {
+	case "id":
+		return true, h.readID(raw, &r.ID)
+	case "keys":
+		return true, h.readKeys(raw, &r.Keys)
+	case "want":
+		return true, readAmount(raw, &r.Want)
+	case "need":
+		return true, readAmount(raw, &r.Need)
+	case "patience":
+		return true, readDuration(raw, &r.Patience)
+	}
+	return false, nil
+}
+
+var outcomes = [...]string{
 	lease.Granted: "granted",
 	lease.Refused: "refused",
 	lease.Waiting: "waiting",
@@ -108,36 +125,49 @@ var outcomes = map[lease.Outcome]string{
 
 func encodeAnswer(a lease.Answer) ([]byte, error) {
 	w := &writer{b: make([]byte, 0, 320)}
-	outcome, ok := outcomes[a.Outcome]
-	if !ok {
+	w.alone(&a)
+	return w.done()
+}
+
+// alone writes the answer of a message with one request.
+func (w *writer) alone(a *lease.Answer) {
+	w.object("", func() {
+		w.version()
+		w.answer(a)
+		w.epoch(a.Epoch)
+	})
+}
+
+// answer writes what an answer has besides the epoch.
+func (w *writer) answer(a *lease.Answer) {
+	outcome := ""
+	if int(a.Outcome) < len(outcomes) {
+		outcome = outcomes[a.Outcome]
+	}
+	if outcome == "" {
 		w.fail("outcome", "%d is no outcome", a.Outcome)
 	}
 	granted := a.Outcome == lease.Granted
-	w.object("", func() {
-		w.version()
-		w.id("id", a.ID)
-		w.text("outcome", outcome)
-		if granted || a.Granted != (lease.Amount{}) {
-			w.amount("granted", a.Granted)
-		}
-		if granted || a.TokenTTL != 0 {
-			w.duration("token_ttl", a.TokenTTL)
-		}
-		if granted || a.SlotTTL != 0 {
-			w.duration("slot_ttl", a.SlotTTL)
-		}
-		if a.Waited != 0 {
-			w.duration("waited", a.Waited)
-		}
-		if granted || a.Terms != (lease.Terms{}) {
-			w.terms(a.Terms)
-		}
-		if a.Outcome == lease.Refused {
-			w.refusal(a.Refusal)
-		}
-		w.epoch(a.Epoch)
-	})
-	return w.done()
+	w.id("id", a.ID)
+	w.text("outcome", outcome)
+	if granted || a.Granted != (lease.Amount{}) {
+		w.amount("granted", a.Granted)
+	}
+	if granted || a.TokenTTL != 0 {
+		w.duration("token_ttl", a.TokenTTL)
+	}
+	if granted || a.SlotTTL != 0 {
+		w.duration("slot_ttl", a.SlotTTL)
+	}
+	if a.Waited != 0 {
+		w.duration("waited", a.Waited)
+	}
+	if granted || a.Terms != (lease.Terms{}) {
+		w.terms(a.Terms)
+	}
+	if a.Outcome == lease.Refused {
+		w.refusal(a.Refusal)
+	}
 }
 
 func (w *writer) terms(t lease.Terms) {
@@ -179,27 +209,10 @@ func decodeAnswer(body []byte) (a lease.Answer, err error) {
 		return a, err
 	}
 	err = object(body, func(name string, raw []byte) (bool, error) {
-		switch name {
-		case "id":
-			return true, readID(raw, &a.ID)
-		case "outcome":
-			return true, readOutcome(raw, &a.Outcome)
-		case "granted":
-			return true, readAmount(raw, &a.Granted)
-		case "token_ttl":
-			return true, readDuration(raw, &a.TokenTTL)
-		case "slot_ttl":
-			return true, readDuration(raw, &a.SlotTTL)
-		case "waited":
-			return true, readDuration(raw, &a.Waited)
-		case "terms":
-			return true, readTerms(raw, &a.Terms)
-		case "refusal":
-			return true, readRefusal(raw, &a.Refusal)
-		case "epoch":
+		if name == "epoch" {
 			return true, readEpoch(raw, &a.Epoch)
 		}
-		return false, nil
+		return readAnswer(name, raw, &a)
 	}, "id", "outcome", "epoch")
 	if err == nil {
 		err = complete(body, a.Outcome)
@@ -207,8 +220,31 @@ func decodeAnswer(body []byte) (a lease.Answer, err error) {
 	return a, err
 }
 
+// readAnswer reads a field of an answer, but the epoch.
+func readAnswer(name string, raw []byte, a *lease.Answer) (known bool, err error) {
+	switch name {
+	case "id":
+		return true, readID(raw, &a.ID)
+	case "outcome":
+		return true, readOutcome(raw, &a.Outcome)
+	case "granted":
+		return true, readAmount(raw, &a.Granted)
+	case "token_ttl":
+		return true, readDuration(raw, &a.TokenTTL)
+	case "slot_ttl":
+		return true, readDuration(raw, &a.SlotTTL)
+	case "waited":
+		return true, readDuration(raw, &a.Waited)
+	case "terms":
+		return true, readTerms(raw, &a.Terms)
+	case "refusal":
+		return true, readRefusal(raw, &a.Refusal)
+	}
+	return false, nil
+}
+
 // complete checks for the fields that an outcome cannot do without.
-func complete(body []byte, o lease.Outcome) error {
+func complete(raw []byte, o lease.Outcome) error {
 	var required []string
 	switch o {
 	case lease.Granted:
@@ -218,7 +254,7 @@ func complete(body []byte, o lease.Outcome) error {
 	default:
 		return nil
 	}
-	return object(body, func(name string, _ []byte) (bool, error) { return contains(required, name), nil }, required...)
+	return object(raw, func(name string, _ []byte) (bool, error) { return contains(required, name), nil }, required...)
 }
 
 func readOutcome(raw []byte, to *lease.Outcome) error {
@@ -227,8 +263,8 @@ func readOutcome(raw []byte, to *lease.Outcome) error {
 		return err
 	}
 	for o, name := range outcomes {
-		if name == s {
-			*to = o
+		if name == s && name != "" {
+			*to = lease.Outcome(o)
 			return nil
 		}
 	}

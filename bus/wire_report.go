@@ -193,6 +193,11 @@ func readGivenUp(raw []byte, to *lease.GivenUp) error {
 
 func encodeReply(r lease.Reply) ([]byte, error) {
 	w := &writer{b: make([]byte, 0, 128)}
+	w.reply(r)
+	return w.done()
+}
+
+func (w *writer) reply(r lease.Reply) {
 	w.object("", func() {
 		w.version()
 		if len(r.Renewed) > 0 {
@@ -207,7 +212,6 @@ func encodeReply(r lease.Reply) ([]byte, error) {
 		w.ids("acknowledged", r.Acknowledged)
 		w.epoch(r.Epoch)
 	})
-	return w.done()
 }
 
 // decodeReply gives the reply, or the error that the coordinator answered.

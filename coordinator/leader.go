@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
 
 	"ration/algo"
 	"ration/lease"
@@ -13,7 +14,7 @@ type Leader struct {
 	config  Config
 	epoch   lease.Epoch
 	clock   clock
-	inbox   chan envelope
+	inbox   *inbox
 	stopped chan struct{} // closed when no more turns are taken
 
 	recalls recalls
@@ -21,25 +22,12 @@ type Leader struct {
 
 var _ lease.Lessor = (*Leader)(nil)
 
-// envelope is what the turn loop takes in: a message and the way back of its
-// answer, or a question about the ledger.
-type envelope struct {
-	message lease.Message
-	answer  chan<- lease.Answer
-	reply   chan<- lease.Reply
-	look    func(now algo.Instant, l *lease.Ledger)
-}
-
-// inboxSize bounds the messages that gather while a turn is recorded; senders
-// wait beyond it.
-const inboxSize = 4096
-
 func newLeader(c Config, epoch lease.Epoch, at clock) *Leader {
 	return &Leader{
 		config:  c,
 		epoch:   epoch,
 		clock:   at,
-		inbox:   make(chan envelope, inboxSize),
+		inbox:   newInbox(),
 		stopped: make(chan struct{}),
 	}
 }
@@ -51,95 +39,97 @@ func (l *Leader) Epoch() lease.Epoch { return l.epoch }
 // request's patience allow. When ctx ends the request stays in line until it is
 // given up, asked for again, or its holder has been silent for a while.
 func (l *Leader) Acquire(ctx context.Context, r lease.Request) (lease.Answer, error) {
+	return await(ctx, func(told func(lease.Answer, error)) { l.Begin(r, told) })
+}
+
+// Begin is Acquire without the waiting: told is called once with what Acquire
+// would give, from any goroutine, also from within Begin. It must not block.
+// Whoever begins bounds how many of its requests are under way.
+func (l *Leader) Begin(r lease.Request, told func(lease.Answer, error)) {
 	if err := r.Validate(); err != nil {
-		return lease.Answer{}, err
+		told(lease.Answer{}, err)
+		return
 	}
-	answer := make(chan lease.Answer, 1)
-	m := lease.Message{Arrived: l.clock.now(), Request: &r}
-	if err := l.send(ctx, envelope{message: m, answer: answer}); err != nil {
-		return lease.Answer{}, err
+	l.inbox.put(envelope{arrived: l.clock.now(), request: r, one: told})
+}
+
+// BeginAll takes up the requests of one message in one turn. told is called once,
+// as by Begin, when that turn is recorded, with an answer for each in their order. A
+// request that has to wait is answered lease.Waiting and keeps its place in the line:
+// what becomes of it is the answer to its next copy. An answer without an outcome
+// says that a newer copy took its place, or that nobody waits for it. The requests are
+// the leader's from here on.
+func (l *Leader) BeginAll(rs []lease.Request, told func([]lease.Answer, error)) {
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			told(nil, fmt.Errorf("request %d of %d: %w", i+1, len(rs), err))
+			return
+		}
 	}
-	a, err := await(ctx, l, answer)
-	if err == nil && a.Outcome == 0 {
-		err = lease.ErrSuperseded
-	}
-	return a, err
+	l.inbox.put(envelope{arrived: l.clock.now(), requests: rs, all: told})
 }
 
 // Report tells what a holder did, and waits until it is recorded.
 func (l *Leader) Report(ctx context.Context, r lease.Report) (lease.Reply, error) {
+	return await(ctx, func(told func(lease.Reply, error)) { l.BeginReport(r, told) })
+}
+
+// BeginReport is Report without the waiting: told is called once with what Report
+// would give, as by Begin.
+func (l *Leader) BeginReport(r lease.Report, told func(lease.Reply, error)) {
 	if err := r.Validate(); err != nil {
-		return lease.Reply{}, err
+		told(lease.Reply{}, err)
+		return
 	}
-	reply := make(chan lease.Reply, 1)
-	m := lease.Message{Arrived: l.clock.now(), Report: &r}
-	if err := l.send(ctx, envelope{message: m, reply: reply}); err != nil {
-		return lease.Reply{}, err
-	}
-	return await(ctx, l, reply)
+	l.inbox.put(envelope{arrived: l.clock.now(), report: &r, reply: told})
 }
 
 // Look calls f between two turns with the ledger, which is f's until it
 // returns.
 func (l *Leader) Look(ctx context.Context, f func(now algo.Instant, l *lease.Ledger)) error {
-	done := make(chan struct{}, 1)
-	look := func(now algo.Instant, ledger *lease.Ledger) {
-		f(now, ledger)
-		done <- struct{}{}
-	}
-	if err := l.send(ctx, envelope{look: look}); err != nil {
-		return err
-	}
-	_, err := await(ctx, l, done)
+	_, err := await(ctx, func(told func(struct{}, error)) {
+		l.inbox.put(envelope{
+			look:   f,
+			looked: func(err error) { told(struct{}{}, err) },
+		})
+	})
 	return err
 }
 
 // Status tells what the ledger holds on a key, or on all with an empty one.
 func (l *Leader) Status(ctx context.Context, key lease.Key) (lease.Status, error) {
 	var s lease.Status
-	err := l.Look(ctx, func(now algo.Instant, ledger *lease.Ledger) { s = ledger.Status(now, key) })
-	return s, err
+	if err := l.Look(ctx, func(now algo.Instant, ledger *lease.Ledger) { s = ledger.Status(now, key) }); err != nil {
+		return lease.Status{}, err // s may yet be written
+	}
+	return s, nil
 }
 
 // Summary tells the totals of the ledger, and nothing of single keys.
 func (l *Leader) Summary(ctx context.Context) (lease.Status, error) {
 	var s lease.Status
-	err := l.Look(ctx, func(now algo.Instant, ledger *lease.Ledger) { s = ledger.Summary(now) })
-	return s, err
+	if err := l.Look(ctx, func(now algo.Instant, ledger *lease.Ledger) { s = ledger.Summary(now) }); err != nil {
+		return lease.Status{}, err // s may yet be written
+	}
+	return s, nil
 }
 
-func (l *Leader) send(ctx context.Context, e envelope) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case <-l.stopped:
-		return lease.ErrStopped
-	default:
-	}
-	select {
-	case l.inbox <- e:
-		return nil
-	case <-l.stopped:
-		return lease.ErrStopped
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func await[T any](ctx context.Context, l *Leader, from <-chan T) (T, error) {
+// await begins something and waits for what is told of it, or for ctx to end.
+func await[T any](ctx context.Context, begin func(told func(T, error))) (T, error) {
 	var zero T
+	if err := ctx.Err(); err != nil {
+		return zero, err
+	}
+	type outcome struct {
+		got T
+		err error
+	}
+	to := make(chan outcome, 1)
+	begin(func(got T, err error) { to <- outcome{got, err} })
 	select {
-	case got := <-from:
-		return got, nil
+	case o := <-to:
+		return o.got, o.err
 	case <-ctx.Done():
 		return zero, ctx.Err()
-	case <-l.stopped:
-		select {
-		case got := <-from: // it was answered just before
-			return got, nil
-		default:
-			return zero, lease.ErrStopped
-		}
 	}
 }

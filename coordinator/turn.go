@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
-	"ration/algo"
 	"ration/lease"
 )
 
@@ -16,17 +16,17 @@ func (l *Leader) run(ctx context.Context) error {
 	t := turns{
 		leader:  l,
 		ledger:  lease.NewLedger(l.config.Policy, l.config.Lease),
-		answers: map[lease.Ticket]chan<- lease.Answer{},
-		replies: map[lease.Ticket]chan<- lease.Reply{},
+		waiting: map[lease.Ticket]func(lease.Answer, error){},
 	}
+	defer t.stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case e := <-l.inbox:
-			t.take(e)
+		case <-l.inbox.some:
+			runtime.Gosched() // who is about to ask comes into this turn too
 		case <-wake.C:
 		}
 		t.gather()
@@ -41,40 +41,68 @@ func (l *Leader) run(ctx context.Context) error {
 
 // turns is the state of the turn loop. One goroutine owns it.
 type turns struct {
-	leader  *Leader
-	ledger  *lease.Ledger
-	seq     uint64
-	ticket  lease.Ticket
-	in      []lease.Message
-	looks   []func(algo.Instant, *lease.Ledger)
-	answers map[lease.Ticket]chan<- lease.Answer
-	replies map[lease.Ticket]chan<- lease.Reply
+	leader *Leader
+	ledger *lease.Ledger
+	seq    uint64
+	ticket lease.Ticket // the last one given
+
+	// Of this turn: what came, the messages in it and where each came from.
+	// The ticket of in[i] is first+i.
+	came  []envelope
+	first lease.Ticket
+	in    []lease.Message
+	from  []route
+
+	// waiting is who asked in an earlier turn and has no answer yet.
+	waiting map[lease.Ticket]func(lease.Answer, error)
 }
 
-func (t *turns) take(e envelope) {
-	if e.look != nil {
-		t.looks = append(t.looks, e.look)
-		return
-	}
-	t.ticket++
-	e.message.Ticket = t.ticket
-	if e.answer != nil {
-		t.answers[t.ticket] = e.answer
-	} else {
-		t.replies[t.ticket] = e.reply
-	}
-	t.in = append(t.in, e.message)
+// route is the way back of an answer: its envelope, and its place among those that
+// are told together.
+type route struct {
+	envelope, place int
+	answered        bool
 }
 
-// gather takes what else has arrived.
+// gather takes all that has arrived.
 func (t *turns) gather() {
-	for range inboxSize {
-		select {
-		case e := <-t.leader.inbox:
-			t.take(e)
-		default:
-			return
+	t.came = t.leader.inbox.take(t.came)
+	t.first = t.ticket + 1
+	clear(t.in)
+	t.in, t.from = t.in[:0], t.from[:0]
+	for i := range t.came {
+		e := &t.came[i]
+		switch {
+		case e.one != nil:
+			t.add(lease.Message{Arrived: e.arrived, Request: &e.request}, route{envelope: i})
+		case e.report != nil:
+			t.add(lease.Message{Arrived: e.arrived, Report: e.report}, route{envelope: i})
+		case e.all != nil:
+			e.answers = make([]lease.Answer, len(e.requests))
+			for j := range e.requests {
+				t.add(lease.Message{Arrived: e.arrived, Request: &e.requests[j]}, route{envelope: i, place: j})
+			}
 		}
+	}
+}
+
+func (t *turns) add(m lease.Message, from route) {
+	t.ticket++
+	m.Ticket = t.ticket
+	t.in, t.from = append(t.in, m), append(t.from, from)
+}
+
+// stop tells all who wait that no more turns are taken.
+func (t *turns) stop() {
+	rest := t.leader.inbox.close()
+	for i := range t.came {
+		t.came[i].fail(lease.ErrStopped)
+	}
+	for i := range rest {
+		rest[i].fail(lease.ErrStopped)
+	}
+	for _, told := range t.waiting {
+		told(lease.Answer{}, lease.ErrStopped)
 	}
 }
 
@@ -83,21 +111,13 @@ func (t *turns) step(ctx context.Context) error {
 	if err := t.load(ctx); err != nil {
 		return err
 	}
-	now := t.leader.clock.now()
-	turn := t.ledger.Turn(now, t.in)
+	turn := t.ledger.Turn(t.leader.clock.now(), t.in)
 	t.seq++
 	turn.Epoch, turn.Seq = t.leader.epoch, t.seq
-	clear(t.in)
-	t.in = t.in[:0]
 	if err := t.apply(ctx, turn); err != nil {
 		return err
 	}
 	t.deliver(turn)
-	for _, look := range t.looks {
-		look(now, t.ledger)
-	}
-	clear(t.looks)
-	t.looks = t.looks[:0]
 	return nil
 }
 
@@ -145,33 +165,5 @@ func (t *turns) retry(ctx context.Context, what string, do func() error) error {
 			return ctx.Err()
 		case <-time.After(10 * time.Millisecond):
 		}
-	}
-}
-
-// deliver sends the answers of a recorded turn. Every channel has room for its
-// one answer.
-func (t *turns) deliver(turn *lease.Turn) {
-	for _, a := range turn.Answers {
-		a.Answer.Epoch = turn.Epoch
-		if to, ok := t.answers[a.Ticket]; ok {
-			delete(t.answers, a.Ticket)
-			to <- a.Answer
-		}
-	}
-	for _, r := range turn.Replies {
-		r.Reply.Epoch = turn.Epoch
-		if to, ok := t.replies[r.Ticket]; ok {
-			delete(t.replies, r.Ticket)
-			to <- r.Reply
-		}
-	}
-	for _, ticket := range turn.Dropped {
-		if to, ok := t.answers[ticket]; ok {
-			delete(t.answers, ticket)
-			close(to) // reads as an answer without an outcome
-		}
-	}
-	for _, r := range turn.Recalls {
-		t.leader.recalls.deliver(r)
 	}
 }

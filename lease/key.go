@@ -24,12 +24,24 @@ func ParseKey(s string) (Key, error) {
 	case len(s) > MaxKeyLen:
 		return "", fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrBadKey, len(s), MaxKeyLen)
 	}
-	for i, segment := range strings.Split(s, "/") {
-		if segment == "" {
-			return "", fmt.Errorf("%w: segment %d of %.80q is empty; remove the extra slash", ErrBadKey, i+1, s)
+	n := 1
+	for i := range len(s) {
+		if s[i] != '/' {
+			continue
 		}
+		if i == 0 || s[i-1] == '/' {
+			return "", emptySegment(s, n)
+		}
+		n++
+	}
+	if s[len(s)-1] == '/' {
+		return "", emptySegment(s, n)
 	}
 	return Key(s), nil
+}
+
+func emptySegment(s string, n int) error {
+	return fmt.Errorf("%w: segment %d of %.80q is empty; remove the extra slash", ErrBadKey, n, s)
 }
 
 // Tenant is the first segment: whose key it is. All keys of one message are of

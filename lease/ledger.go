@@ -102,7 +102,7 @@ func NewLedger(p *Policy, c Config) *Ledger {
 // that. Keys that Unloaded names must have been restored before.
 func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	l.now = max(l.now, now)
-	l.turn = &Turn{Instant: l.now}
+	l.turn = &Turn{Instant: l.now, Answers: make([]Answered, 0, len(in))}
 	for _, m := range in {
 		if m.Report != nil {
 			l.report(m)

@@ -1,0 +1,86 @@
+package coordinator
+
+import (
+	"sync"
+
+	"ration/algo"
+	"ration/lease"
+)
+
+// envelope is what the turn loop takes in: a request, all requests of one message or
+// a report, with the way back of what is answered, or a question about the ledger.
+type envelope struct {
+	arrived  algo.Instant
+	request  lease.Request
+	one      func(lease.Answer, error)
+	requests []lease.Request
+	all      func([]lease.Answer, error)
+	answers  []lease.Answer // gathered for it
+	report   *lease.Report
+	reply    func(lease.Reply, error)
+	look     func(now algo.Instant, l *lease.Ledger)
+	looked   func(error)
+}
+
+// fail tells whoever waits that there is no answer.
+func (e *envelope) fail(err error) {
+	switch {
+	case e.one != nil:
+		e.one(lease.Answer{}, err)
+	case e.all != nil:
+		e.all(nil, err)
+	case e.reply != nil:
+		e.reply(lease.Reply{}, err)
+	case e.looked != nil:
+		e.looked(err)
+	}
+}
+
+// inbox gathers what arrives while a turn is taken and recorded. Whoever puts
+// never waits, and so bounds itself how much of its own is under way.
+type inbox struct {
+	mu      sync.Mutex
+	arrived []envelope
+	closed  bool
+	some    chan struct{} // has something while arrived has
+}
+
+func newInbox() *inbox { return &inbox{some: make(chan struct{}, 1)} }
+
+// put adds e, unless no more is taken: then e fails with lease.ErrStopped.
+func (b *inbox) put(e envelope) {
+	b.mu.Lock()
+	closed := b.closed
+	if !closed {
+		b.arrived = append(b.arrived, e)
+	}
+	first := len(b.arrived) == 1
+	b.mu.Unlock()
+	switch {
+	case closed:
+		e.fail(lease.ErrStopped)
+	case first:
+		select {
+		case b.some <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take gives all that has arrived, and keeps the room of before for what comes.
+func (b *inbox) take(before []envelope) []envelope {
+	clear(before)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	taken := b.arrived
+	b.arrived = before[:0]
+	return taken
+}
+
+// close takes no more, and gives what has arrived.
+func (b *inbox) close() []envelope {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return b.arrived
+}

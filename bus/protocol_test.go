@@ -53,6 +53,10 @@ func scripted() *fake {
 		}},
 		3: {Outcome: lease.Waiting},
 		4: {Outcome: lease.Ended},
+		7: {
+			Outcome: lease.Granted, Granted: lease.Amount{Tokens: 2, Units: lease.Units{{Unit: "tokens", N: 2400}}},
+			TokenTTL: 5 * time.Second, SlotTTL: 10 * time.Second, Terms: lease.Terms{Window: time.Minute},
+		},
 	}
 	return &fake{
 		acquire: func(_ context.Context, r lease.Request) (lease.Answer, error) {

@@ -16,6 +16,9 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 	le := &lease{id: w.req.ID, keys: w.req.Keys, accounts: w.accounts, began: l.now}
 	le.tokens.Expires = l.now.Add(l.config.TokenTTL)
 	le.slots.Expires = l.now.Add(l.config.SlotTTL)
+	for _, u := range w.req.Want.Units {
+		le.units = append(le.units, UnitPart{u.Unit, Part{Expires: le.tokens.Expires}})
+	}
 	l.leases[le.name()] = le
 	for _, a := range le.accounts {
 		a.leases = append(a.leases, le)
@@ -26,16 +29,21 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 
 // give moves an amount from free to held for the lease.
 func (l *Ledger) give(le *lease, amount Amount) {
-	for of := range resource(resources) {
-		n := amount.of(of)
-		le.part(of).Granted += n
-		for _, a := range le.accounts {
-			a.take(l.now, of, n)
-			if of == slots && n > 0 && a.slots != nil {
-				a.slots[le.id.Holder] += n
-			}
-			l.touch(a)
+	l.giveOf(le, tokens, amount.Tokens)
+	l.giveOf(le, slots, amount.Slots)
+	for _, u := range amount.Units {
+		l.giveOf(le, resource(u.Unit), u.N)
+	}
+}
+
+func (l *Ledger) giveOf(le *lease, of resource, n int64) {
+	le.part(of).Granted += n
+	for _, a := range le.accounts {
+		a.take(l.now, of, n)
+		if of == slots && n > 0 && a.slots != nil {
+			a.slots[le.id.Holder] += n
 		}
+		l.touch(a)
 	}
 }
 
@@ -47,6 +55,9 @@ func (l *Ledger) topUp() {
 		l.give(le, l.extra(w, le))
 		l.stats.Granted += le.tokens.Granted
 		l.stats.SlotsGranted += le.slots.Granted
+		for _, u := range le.units {
+			l.stats.UnitsGranted += u.Granted
+		}
 		l.stats.Leases++
 		waited := time.Duration(0)
 		if w.places != nil {
@@ -87,6 +98,16 @@ func (l *Ledger) extra(w *waiter, le *lease) Amount {
 	if !concurrent {
 		more.Slots = 0
 	}
+	for _, u := range w.req.Want.Units {
+		of := resource(u.Unit)
+		n := u.N - le.part(of).Granted
+		for _, a := range w.accounts {
+			n = min(n, a.free(l.now, of)-a.line.needed(of))
+		}
+		if n > 0 {
+			more.Units = append(more.Units, UnitAmount{u.Unit, n})
+		}
+	}
 	return more
 }
 
@@ -95,7 +116,7 @@ func (l *Ledger) grantAnswer(le *lease, arrived algo.Instant, waited time.Durati
 	return Answer{
 		ID:       le.id,
 		Outcome:  Granted,
-		Granted:  Amount{Tokens: le.tokens.Granted, Slots: le.slots.Granted},
+		Granted:  Amount{le.tokens.Granted, le.slots.Granted, sumUnits(nil, le.units, func(p *Part) int64 { return p.Granted })},
 		TokenTTL: max(0, le.tokens.Expires.Sub(arrived)),
 		SlotTTL:  max(0, le.slots.Expires.Sub(arrived)),
 		Waited:   waited,

@@ -11,6 +11,7 @@ type lease struct {
 	began    algo.Instant
 	tokens   Part
 	slots    Part
+	units    []UnitPart   // by name
 	recalled algo.Instant // when it was last asked to give back
 }
 
@@ -19,21 +20,51 @@ func (p *Part) rest() int64 { return p.Granted - p.Spent - p.Returned }
 
 func (le *lease) name() name { return named(le.id, le.keys) }
 
+// part is what the lease has of a resource, or nil if that is a unit it was never
+// asked for.
 func (le *lease) part(of resource) *Part {
-	if of == slots {
+	switch of {
+	case tokens:
+		return &le.tokens
+	case slots:
 		return &le.slots
 	}
-	return &le.tokens
+	for i := range le.units {
+		if le.units[i].Unit == string(of) {
+			return &le.units[i].Part
+		}
+	}
+	return nil
 }
 
-func (le *lease) over() bool { return le.tokens.rest() == 0 && le.slots.rest() == 0 }
+// rest is what the lease holds of a resource.
+func (le *lease) rest(of resource) int64 {
+	if p := le.part(of); p != nil {
+		return p.rest()
+	}
+	return 0
+}
+
+func (le *lease) over() bool {
+	for i := range le.units {
+		if le.units[i].rest() > 0 {
+			return false
+		}
+	}
+	return le.tokens.rest() == 0 && le.slots.rest() == 0
+}
 
 // expires is the next instant at which something of the lease expires.
 func (le *lease) expires() (at algo.Instant, ok bool) {
-	for of := range resource(resources) {
-		if p := le.part(of); p.rest() > 0 && (!ok || p.Expires.Before(at)) {
+	sooner := func(p *Part) {
+		if p.rest() > 0 && (!ok || p.Expires.Before(at)) {
 			at, ok = p.Expires, true
 		}
+	}
+	sooner(&le.tokens)
+	sooner(&le.slots)
+	for i := range le.units {
+		sooner(&le.units[i].Part)
 	}
 	return at, ok
 }
@@ -90,21 +121,23 @@ func (l *Ledger) expire(le *lease) {
 	if l.leases[le.name()] != le {
 		return // it ended before
 	}
-	for of := range resource(resources) {
-		p := le.part(of)
-		n := p.rest()
-		if n == 0 || l.now.Before(p.Expires) {
-			continue
-		}
-		l.settle(le, of, n, p.Expires)
-		if of == tokens {
-			l.stats.Expired += n
-		} else {
-			l.stats.SlotsExpired += n
-		}
+	l.stats.Expired += l.expirePart(le, tokens)
+	l.stats.SlotsExpired += l.expirePart(le, slots)
+	for _, u := range le.units {
+		l.stats.UnitsExpired += l.expirePart(le, resource(u.Unit))
 	}
 	l.endIfOver(le)
 	if at, ok := le.expires(); ok {
 		l.timers.set(timer{at: at, lease: le})
 	}
+}
+
+func (l *Ledger) expirePart(le *lease, of resource) int64 {
+	p := le.part(of)
+	n := p.rest()
+	if n == 0 || l.now.Before(p.Expires) {
+		return 0
+	}
+	l.settle(le, of, n, p.Expires)
+	return n
 }

@@ -3,6 +3,8 @@ package worker
 import (
 	"fmt"
 	"time"
+
+	"ration/lease"
 )
 
 // State is how far a call has come.
@@ -48,6 +50,7 @@ type Call struct {
 	Owner any
 
 	cost  int64
+	units lease.Units // besides
 	slot  bool
 	state State
 	err   error
@@ -57,11 +60,12 @@ type Call struct {
 	until time.Duration
 	sent  time.Duration
 
-	parts    []part
-	inline   [1]part
-	slotOf   *holding
-	resolved bool
-	silent   bool // decided within Ask: not told of by Served
+	parts     []part
+	inline    [1]part
+	unitParts []unitPart
+	slotOf    *holding
+	resolved  bool
+	silent    bool // decided within Ask: not told of by Served
 
 	request    *request
 	prev, next *Call
@@ -75,6 +79,9 @@ func (c *Call) Err() error { return c.err }
 
 // Cost is how many tokens the call asked for.
 func (c *Call) Cost() int64 { return c.cost }
+
+// Units are what else the call asked for.
+func (c *Call) Units() lease.Units { return c.units }
 
 // Sent is the holder's elapsed time at which the call was spent: the very
 // instant that reports date it with.

@@ -53,6 +53,16 @@ func passing(err error) bool {
 	return true
 }
 
+// badUnits is the error of a cost in units that is none.
+type badUnits struct{ error }
+
+func (e badUnits) Error() string {
+	return "worker: " + strings.TrimPrefix(e.error.Error(), lease.ErrBadRequest.Error()+": ")
+}
+
+// Unwrap gives what lease says.
+func (e badUnits) Unwrap() error { return e.error }
+
 // overspend is the error of settling more than the cost that was asked for.
 type overspend struct {
 	used, cost int64

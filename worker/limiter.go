@@ -93,7 +93,7 @@ func (l *Limiter) acquire(ctx context.Context, n int64, units lease.Units, slot,
 		return nil, fmt.Errorf("worker: a cost of %d; the least is 1", n)
 	}
 	if err := units.Validate(); err != nil {
-		return nil, fmt.Errorf("worker: a cost in units: %w", err)
+		return nil, badUnits{err}
 	}
 	for {
 		if err := ctx.Err(); err != nil {

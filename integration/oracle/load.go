@@ -39,8 +39,11 @@ func counts(r Rule, s Spend, at int64) bool {
 }
 
 func weight(r Rule, s Spend) int64 {
-	if r.Kind == Concurrent {
+	switch {
+	case r.Kind == Concurrent:
 		return 1
+	case r.Unit != "":
+		return s.Units[r.Unit]
 	}
 	return s.Cost
 }
@@ -94,9 +97,9 @@ func stepper(r Rule, spends []Spend) func(i int, s Spend) int64 {
 	var sum int64
 	oldest := 0
 	return func(_ int, s Spend) int64 {
-		sum += s.Cost
+		sum += weight(r, s)
 		for ; s.At-spends[oldest].At >= int64(r.Window); oldest++ {
-			sum -= spends[oldest].Cost
+			sum -= weight(r, spends[oldest])
 		}
 		return sum
 	}
@@ -108,7 +111,7 @@ func fixedStepper(r Rule) func(int, Spend) int64 {
 		if c := cell(s.At, int64(r.Window)); i == 0 || c != now {
 			sum, now = 0, c
 		}
-		sum += s.Cost
+		sum += weight(r, s)
 		return sum
 	}
 }
@@ -116,7 +119,7 @@ func fixedStepper(r Rule) func(int, Spend) int64 {
 func bucketStepper(r Rule) func(int, Spend) int64 {
 	b := newBucket(r)
 	return func(_ int, s Spend) int64 {
-		b.spend(s.At, s.Cost)
+		b.spend(s.At, weight(r, s))
 		return ceilDiv(b.missing, b.window)
 	}
 }

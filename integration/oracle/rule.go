@@ -28,16 +28,18 @@ const (
 )
 
 // Rule is one limit of a contract, stated plainly. Window is 0 for Concurrent,
-// Burst is 0 for all but Bucket.
+// Burst is 0 for all but Bucket. Unit names what it counts, and is empty for
+// tokens.
 type Rule struct {
 	Kind   Kind
 	Limit  int64
 	Window time.Duration
 	Burst  int64
+	Unit   string
 }
 
 var (
-	rateText       = regexp.MustCompile(`^(\d+)/(\d+)(ns|us|ms|s|m|h|d)(?: (sliding|fixed|bucket)(?: burst=(\d+))?)?$`)
+	rateText       = regexp.MustCompile(`^(\d+)/(\d+)(ns|us|ms|s|m|h|d)(?: (sliding|fixed|bucket)(?: burst=(\d+))?)?(?: unit=([a-z][a-z0-9_-]{0,31}))?$`)
 	concurrentText = regexp.MustCompile(`^(\d+) concurrent$`)
 )
 
@@ -51,8 +53,8 @@ var units = []struct {
 }
 
 // ParseRule reads "200/1s", "200/1s sliding", "200/1d fixed",
-// "200/1m bucket burst=50" (the burst is 200 if it is left out) or
-// "16 concurrent". It is far stricter than the product's own policy, so that a
+// "200/1m bucket burst=50" (the burst is 200 if it is left out), each with
+// " unit=tokens" at its end if that is what it counts, or "16 concurrent". It is far stricter than the product's own policy, so that a
 // contract cannot be misread.
 func ParseRule(text string) (Rule, error) {
 	if m := concurrentText.FindStringSubmatch(text); m != nil {
@@ -74,7 +76,10 @@ func ParseRule(text string) (Rule, error) {
 	if err != nil {
 		return Rule{}, fmt.Errorf("oracle: rule %q: %w", text, err)
 	}
-	r := Rule{Limit: limit, Window: window}
+	if m[6] == "call" {
+		return Rule{}, fmt.Errorf("oracle: rule %q: calls are what a rule counts without a unit", text)
+	}
+	r := Rule{Limit: limit, Window: window, Unit: m[6]}
 	switch m[4] {
 	case "fixed":
 		r.Kind = Fixed
@@ -134,6 +139,10 @@ func MustRules(text string) []Rule {
 
 // String is the rule as ParseRule reads it.
 func (r Rule) String() string {
+	if unit := r.Unit; unit != "" {
+		r.Unit = ""
+		return r.String() + " unit=" + unit
+	}
 	switch r.Kind {
 	case Concurrent:
 		return fmt.Sprintf("%d concurrent", r.Limit)

@@ -11,15 +11,17 @@ import (
 
 func TestRuleTextMeansOneThing(t *testing.T) {
 	for text, want := range map[string]oracle.Rule{
-		"200/1s":                 {Limit: 200, Window: time.Second},
-		"200/1s sliding":         {Limit: 200, Window: time.Second},
-		"12/3s":                  {Limit: 12, Window: 3 * time.Second},
-		"5/1060ms":               {Limit: 5, Window: 1060 * time.Millisecond},
-		"0/1d":                   {Limit: 0, Window: 24 * time.Hour},
-		"10000/1d fixed":         {Kind: oracle.Fixed, Limit: 10000, Window: 24 * time.Hour},
-		"100/1m bucket":          {Kind: oracle.Bucket, Limit: 100, Window: time.Minute, Burst: 100},
-		"100/1m bucket burst=50": {Kind: oracle.Bucket, Limit: 100, Window: time.Minute, Burst: 50},
-		"16 concurrent":          {Kind: oracle.Concurrent, Limit: 16},
+		"200/1s":                        {Limit: 200, Window: time.Second},
+		"200/1s sliding":                {Limit: 200, Window: time.Second},
+		"12/3s":                         {Limit: 12, Window: 3 * time.Second},
+		"5/1060ms":                      {Limit: 5, Window: 1060 * time.Millisecond},
+		"0/1d":                          {Limit: 0, Window: 24 * time.Hour},
+		"10000/1d fixed":                {Kind: oracle.Fixed, Limit: 10000, Window: 24 * time.Hour},
+		"100/1m bucket":                 {Kind: oracle.Bucket, Limit: 100, Window: time.Minute, Burst: 100},
+		"100/1m bucket burst=50":        {Kind: oracle.Bucket, Limit: 100, Window: time.Minute, Burst: 50},
+		"90/1s unit=w":                  {Limit: 90, Window: time.Second, Unit: "w"},
+		"9/1m bucket burst=5 unit=a_-9": {Kind: oracle.Bucket, Limit: 9, Window: time.Minute, Burst: 5, Unit: "a_-9"},
+		"16 concurrent":                 {Kind: oracle.Concurrent, Limit: 16},
 	} {
 		got, err := oracle.ParseRule(text)
 		require.NoError(t, err, text)
@@ -33,7 +35,7 @@ func TestRuleTextMeansOneThing(t *testing.T) {
 func TestUnclearRuleTextIsAnError(t *testing.T) {
 	for _, text := range []string{
 		"", "200", "200/s", "200/0s", "-1/1s", "+1/1s", "1.5/1s", "200/1w", "200/1s fxed", "200 / 1s", "200/1s fixed burst=2",
-		"200/1s burst=2", "200/1s bucket burst=", "concurrent", "-4 concurrent", "99999999999999999999/1s",
+		"200/1s burst=2", "200/1s unit=", "200/1s unit=W", "200/1s unit=w fixed", "200/1s unit=call", "4 concurrent unit=w", "200/1s bucket burst=", "concurrent", "-4 concurrent", "99999999999999999999/1s",
 		"99999999999999999999 concurrent", "1/99999999999d", "1/1s bucket burst=99999999999999999999", "200/1s\n",
 	} {
 		_, err := oracle.ParseRule(text)
@@ -51,7 +53,7 @@ func TestGuardWidensOnlySlidingWindows(t *testing.T) {
 }
 
 func FuzzRuleTextRoundTrips(f *testing.F) {
-	for _, text := range []string{"200/1s", "1/1d fixed", "3/5m bucket burst=7", "16 concurrent", "7/90061ms"} {
+	for _, text := range []string{"200/1s", "1/1d fixed", "3/5m bucket burst=7", "16 concurrent", "7/90061ms", "7/1s fixed unit=w"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -26,6 +26,8 @@ var contracts = []Contract{
 	{Rules: "60/2s bucket burst=20"},
 	{Rules: "30/1s, 200/10s fixed"},
 	{Rules: "50/1s fixed, 6 concurrent", Guard: 10 * time.Millisecond},
+	{Rules: "30/1s, 120/2s unit=w"},
+	{Rules: "120/2s bucket burst=60 unit=w, 100/1s, 6 concurrent", Guard: 10 * time.Millisecond},
 }
 
 // Verdict is what came of a run.
@@ -68,6 +70,7 @@ func Run(seed uint64) Verdict {
 	for _, k := range keys {
 		w.calls.slots[k] = strings.Contains(c.Rules, "concurrent")
 	}
+	w.calls.units = strings.Contains(c.Rules, "unit=w")
 	var fleet []*holder
 	for i := range holders {
 		h := newHolder(w, fmt.Sprintf("w%d", i), l, w.rand.Int64N(201)-100, keys)
@@ -142,7 +145,7 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor,
 	}
 	for _, k := range []string{"k", "other"} {
 		spends := oracle.Under(w.spends, k)
-		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 })
+		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 && s.Units == nil })
 		v.Violations = append(v.Violations, oracle.Violations(spends, rules)...)
 	}
 	v.Stranded = append(v.Stranded, l.unlawful...)
@@ -186,13 +189,16 @@ func (w *World) stranded(l *lessor, fleet []*holder) (left []string) {
 	if st.SlotsGranted+st.SlotsAdopted != st.SlotsFreed+st.SlotsCut+st.SlotsExpired {
 		say("%d slots granted, %d freed, %d cut, %d expired", st.SlotsGranted, st.SlotsFreed, st.SlotsCut, st.SlotsExpired)
 	}
+	if st.UnitsGranted+st.UnitsAdopted != st.UnitsSpent+st.UnitsReturned+st.UnitsExpired {
+		say("%d units granted, %d spent, %d returned, %d expired", st.UnitsGranted, st.UnitsSpent, st.UnitsReturned, st.UnitsExpired)
+	}
 	if n := len(w.calls.pending); n > 0 {
 		say("%d callers were never answered", n)
 	}
 	for _, h := range fleet {
 		for _, k := range h.keys {
 			b := h.pools[k].Books()
-			if !h.pools[k].Idle() || b.Granted != b.Spent+b.Returned+b.Expired {
+			if !h.pools[k].Idle() || b.Granted != b.Spent+b.Returned+b.Expired || b.UnitsGranted != b.UnitsSpent+b.UnitsReturned+b.UnitsExpired {
 				say("pool %s of %s: idle %v, %+v", k, h.name, h.pools[k].Idle(), b)
 			}
 		}
@@ -210,7 +216,7 @@ func (w *World) use(rules []oracle.Rule, busy, period time.Duration) float64 {
 			spends = append(spends, s)
 		}
 	}
-	schedule := oracle.Schedule{Rules: rules, Hold: 20 * time.Millisecond, From: from}
+	schedule := oracle.Schedule{Rules: rules, Hold: 20 * time.Millisecond, From: from, Units: map[string]int64{"w": busyUnits}}
 	use, err := oracle.Use(spends, schedule, from, to, period)
 	if err != nil {
 		panic(err)

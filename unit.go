@@ -36,6 +36,9 @@ func (u Units) charge(c *charge) {
 // charged gives the units of all options; where two name one, the later counts.
 // Those of which there are 0 are left out, if bare says so.
 func charged(opts []CallOption, bare bool) lease.Units {
+	if len(opts) == 0 {
+		return nil // before anything is made for them
+	}
 	var c charge
 	for _, o := range opts {
 		o.charge(&c)

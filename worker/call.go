@@ -50,7 +50,7 @@ type Call struct {
 	Owner any
 
 	cost  int64
-	units lease.Units // besides
+	more  *more // what it costs besides; nil if nothing
 	slot  bool
 	state State
 	err   error
@@ -60,12 +60,11 @@ type Call struct {
 	until time.Duration
 	sent  time.Duration
 
-	parts     []part
-	inline    [1]part
-	unitParts []unitPart
-	slotOf    *holding
-	resolved  bool
-	silent    bool // decided within Ask: not told of by Served
+	parts    []part
+	inline   [1]part
+	slotOf   *holding
+	resolved bool
+	silent   bool // decided within Ask: not told of by Served
 
 	request    *request
 	prev, next *Call
@@ -81,7 +80,12 @@ func (c *Call) Err() error { return c.err }
 func (c *Call) Cost() int64 { return c.cost }
 
 // Units are what else the call asked for.
-func (c *Call) Units() lease.Units { return c.units }
+func (c *Call) Units() lease.Units {
+	if c.more == nil {
+		return nil
+	}
+	return c.more.cost
+}
 
 // Sent is the holder's elapsed time at which the call was spent: the very
 // instant that reports date it with.

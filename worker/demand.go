@@ -56,6 +56,9 @@ func (d *demand) tookUnit(unit string, n int64) {
 // lookUnits does for units what look does for tokens. A unit that is hardly taken
 // any more beside them is forgotten.
 func (d *demand) lookUnits(memory, gap float64) {
+	if len(d.units) == 0 {
+		return
+	}
 	for i := range d.units {
 		u := &d.units[i]
 		u.rate = (u.rate*memory + float64(u.taken)) / (memory + gap)

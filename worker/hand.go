@@ -82,7 +82,7 @@ func (p *Pool) undo(now time.Duration, c *Call) {
 		p.putBack(now, part.from, part.n)
 	}
 	c.parts = c.parts[:0]
-	for _, u := range c.units {
+	for _, u := range c.Units() {
 		p.demand.tookUnit(u.Unit, -u.N)
 	}
 	p.untakeUnits(now, c)
@@ -138,7 +138,7 @@ func (c *Call) open() bool {
 			return true
 		}
 	}
-	for _, part := range c.unitParts {
+	for _, part := range c.unitParts() {
 		if part.n > 0 {
 			return true
 		}
@@ -166,7 +166,7 @@ func (p *Pool) giveBack(now time.Duration, c *Call) {
 		return
 	}
 	c.resolved = true
-	parts, unitParts := slices.Clone(c.parts), c.unitParts
+	parts, unitParts := slices.Clone(c.parts), c.unitParts()
 	for _, part := range parts {
 		part.from.open -= part.n
 		p.open -= part.n

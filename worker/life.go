@@ -26,14 +26,14 @@ func (p *Pool) Close(now time.Duration) {
 	}
 	for _, c := range slices.Clone(p.running) {
 		p.stop(now, c)
-		p.resolve(now, c, c.cost, c.units)
+		p.resolve(now, c, c.cost, c.Units())
 		p.slotBack(now, c, false)
 		c.state, c.err = Lost, ErrClosed
 		p.tell(c)
 	}
 	for _, c := range p.settling {
 		if !c.resolved {
-			p.resolve(now, c, c.cost, c.units)
+			p.resolve(now, c, c.cost, c.Units())
 		}
 	}
 	p.settling = nil

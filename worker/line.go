@@ -31,7 +31,7 @@ func (l *line) insert(c *Call) {
 	}
 	l.count++
 	l.cost += c.cost
-	l.units = plus(l.units, c.units, 1)
+	l.units = plus(l.units, c.Units(), 1)
 }
 
 func (l *line) remove(c *Call) {
@@ -48,5 +48,5 @@ func (l *line) remove(c *Call) {
 	c.prev, c.next = nil, nil
 	l.count--
 	l.cost -= c.cost
-	l.units = plus(l.units, c.units, -1)
+	l.units = plus(l.units, c.Units(), -1)
 }

@@ -75,7 +75,7 @@ func (p *Pool) unasked(r *request) *Call {
 	looked := 0
 	for c := p.line.head; c != nil && looked < 4*p.cfg.MaxInFlight; c = c.next {
 		looked++
-		if c.request == nil && (r.need.Tokens == 0 || c.cost == r.need.Tokens && slices.Equal(c.units, r.need.Units)) && (c.slot || !r.forSlot()) {
+		if c.request == nil && (r.need.Tokens == 0 || c.cost == r.need.Tokens && slices.Equal(c.Units(), r.need.Units)) && (c.slot || !r.forSlot()) {
 			return c
 		}
 	}
@@ -118,7 +118,7 @@ func (p *Pool) cover(now time.Duration) {
 		if !own {
 			v.callers--
 			v.cost -= c.cost
-			v.unitCost = plus(v.unitCost, c.units, -1)
+			v.unitCost = plus(v.unitCost, c.Units(), -1)
 		}
 	}
 }
@@ -139,11 +139,11 @@ type view struct {
 
 // serves says that what is there is enough for c, and takes that away.
 func (v *view) serves(c *Call) bool {
-	if v.tokens < c.cost || !v.units.Covers(c.units) {
+	if v.tokens < c.cost || !v.units.Covers(c.Units()) {
 		return false
 	}
 	v.tokens -= c.cost
-	v.units = plus(v.units, c.units, -1)
+	v.units = plus(v.units, c.Units(), -1)
 	return true
 }
 
@@ -158,7 +158,7 @@ func (p *Pool) survey(now time.Duration) view {
 			need = r.need
 			v.callers--
 			v.cost -= r.call.cost
-			v.unitCost = plus(v.unitCost, r.call.units, -1)
+			v.unitCost = plus(v.unitCost, r.call.Units(), -1)
 		}
 		if r.forSlot() {
 			v.slots += r.want.Slots - need.Slots
@@ -183,18 +183,18 @@ func (p *Pool) coverTokens(now time.Duration, c *Call, v *view) {
 		return
 	}
 	more := p.size(now)
-	if len(c.units) > 0 {
+	if len(c.Units()) > 0 {
 		more -= v.tokens // those that lack units serve first
 	}
 	if p.tight(now) {
 		more = min(more, v.cost-v.tokens) // what callers lack, and no more
 	}
-	need := lease.Amount{Tokens: c.cost, Units: c.units}
+	need := lease.Amount{Tokens: c.cost, Units: c.Units()}
 	want := lease.Amount{Tokens: max(c.cost, more)}
-	want.Units = wants(c.units, p.unitsFor(want.Tokens), v.units)
+	want.Units = wants(c.Units(), p.unitsFor(want.Tokens), v.units)
 	p.ask(now, c, want, need)
 	v.tokens += want.Tokens - c.cost
-	v.units = plus(plus(v.units, want.Units, 1), c.units, -1)
+	v.units = plus(plus(v.units, want.Units, 1), c.Units(), -1)
 }
 
 // coverSlot asks for a slot for c, unless one is coming, and for the rest of the
@@ -207,7 +207,7 @@ func (p *Pool) coverSlot(now time.Duration, c *Call, v *view) bool {
 	if v.forSlots >= max(1, p.cfg.MaxInFlight/2) {
 		return false
 	}
-	need := lease.Amount{Tokens: c.cost, Slots: 1, Units: c.units}
+	need := lease.Amount{Tokens: c.cost, Slots: 1, Units: c.Units()}
 	if v.serves(c) {
 		need = lease.Amount{Slots: 1}
 	}

@@ -94,7 +94,7 @@ func NewPool(keys []lease.Key, cfg PoolConfig, ids func() lease.ID, rnd *rand.Ra
 func (p *Pool) Ask(now time.Duration, cost int64, slot bool, until time.Duration, units ...lease.UnitAmount) *Call {
 	p.at(now)
 	p.orders++
-	c := &Call{cost: cost, units: units, slot: slot, order: p.orders, asked: now, until: until}
+	c := &Call{cost: cost, more: newMore(units), slot: slot, order: p.orders, asked: now, until: until}
 	c.parts = c.inline[:0]
 	switch {
 	case cost < 1:
@@ -127,7 +127,7 @@ func (p *Pool) Spend(now time.Duration, c *Call) bool {
 	for _, part := range c.parts {
 		good = good && !part.from.gone && now < part.from.deadline
 	}
-	for _, part := range c.unitParts {
+	for _, part := range c.unitParts() {
 		good = good && !part.from.gone && now < part.from.deadline
 	}
 	if !good {
@@ -193,7 +193,7 @@ func (p *Pool) end(now time.Duration, c *Call, answered bool) {
 		return
 	}
 	p.stop(now, c)
-	p.resolve(now, c, c.cost, c.units)
+	p.resolve(now, c, c.cost, c.Units())
 	p.slotBack(now, c, answered)
 	p.plan(now)
 }
@@ -211,7 +211,7 @@ func (p *Pool) Settle(now time.Duration, c *Call, used int64, units ...lease.Uni
 		err, used = overspend{used, c.cost, ""}, c.cost
 	}
 	if err != nil {
-		used, usedUnits = c.cost, c.units
+		used, usedUnits = c.cost, c.Units()
 	}
 	if c.state != Running {
 		if c.state == Lost {

@@ -273,7 +273,7 @@ func (p *Pool) refillRefused(now time.Duration, r *request, f lease.Refusal) {
 
 // needsAll says that the call needs no less of anything.
 func (c *Call) needsAll(need lease.Amount) bool {
-	return c.cost >= need.Tokens && c.units.Covers(need.Units)
+	return c.cost >= need.Tokens && c.Units().Covers(need.Units)
 }
 
 func (p *Pool) find(id lease.ID) *request {

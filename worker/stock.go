@@ -11,7 +11,7 @@ import (
 
 // take takes the call's cost from the stock, soonest deadline first, or nothing.
 func (p *Pool) take(now time.Duration, c *Call) bool {
-	if len(c.units) > 0 && !p.unitsAtHand(now).Covers(c.units) {
+	if len(c.Units()) > 0 && !p.unitsAtHand(now).Covers(c.Units()) {
 		return false
 	}
 	short := c.cost
@@ -45,7 +45,7 @@ func (p *Pool) take(now time.Duration, c *Call) bool {
 	}
 	p.open += c.cost
 	p.demand.taken += c.cost
-	if len(c.units) > 0 {
+	if len(c.Units()) > 0 {
 		p.takeUnits(now, c)
 		p.tidyStock()
 	}

@@ -33,7 +33,7 @@ func (p *Pool) Try(now time.Duration, n int64, units ...lease.UnitAmount) *Call 
 		return nil
 	}
 	p.orders++
-	c := &Call{cost: n, units: units, order: p.orders, asked: now, until: now, state: Taken}
+	c := &Call{cost: n, more: newMore(units), order: p.orders, asked: now, until: now, state: Taken}
 	c.parts = c.inline[:0]
 	if p.line.count > 0 || !p.take(now, c) {
 		p.thirst, p.thirstUnits, p.thirstAt = n, units, now

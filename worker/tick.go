@@ -91,7 +91,7 @@ func (p *Pool) resolveDue(now time.Duration) {
 			if c.state == Running && now < c.sent+p.resolveAfter() {
 				break
 			}
-			p.resolve(now, c, c.cost, c.units)
+			p.resolve(now, c, c.cost, c.Units())
 		}
 		n++
 	}

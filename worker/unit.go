@@ -16,6 +16,27 @@ type unitStock struct {
 	ackSpent, ackReturned                      int64
 }
 
+// more is what a call costs besides tokens, and what it has of that.
+type more struct {
+	cost  lease.Units
+	parts []unitPart
+}
+
+// newMore gives nil for a call of tokens alone.
+func newMore(cost lease.Units) *more {
+	if len(cost) == 0 {
+		return nil
+	}
+	return &more{cost: cost}
+}
+
+func (c *Call) unitParts() []unitPart {
+	if c.more == nil {
+		return nil
+	}
+	return c.more.parts
+}
+
 // unitPart is what a call has of one unit of a lease.
 type unitPart struct {
 	from *holding
@@ -63,7 +84,7 @@ func (p *Pool) unitsAtHand(now time.Duration) (at lease.Units) {
 // takeUnits takes what a call costs of units that are at hand, soonest deadline
 // first.
 func (p *Pool) takeUnits(now time.Duration, c *Call) {
-	for _, cost := range c.units {
+	for _, cost := range c.Units() {
 		short := cost.N
 		for _, h := range p.stock {
 			i := h.unit(cost.Unit)
@@ -77,7 +98,7 @@ func (p *Pool) takeUnits(now time.Duration, c *Call) {
 			}
 			u.left -= n
 			u.open += n
-			c.unitParts = append(c.unitParts, unitPart{h, i, n})
+			c.more.parts = append(c.more.parts, unitPart{h, i, n})
 			if short -= n; short == 0 {
 				break
 			}
@@ -90,12 +111,15 @@ func (p *Pool) takeUnits(now time.Duration, c *Call) {
 // untakeUnits takes the units from a call. They are at hand again, if their lease
 // lives.
 func (p *Pool) untakeUnits(now time.Duration, c *Call) {
-	for _, part := range c.unitParts {
+	if c.more == nil {
+		return
+	}
+	for _, part := range c.more.parts {
 		part.stock().open -= part.n
 		p.unitsOpen -= part.n
 		p.putBackUnit(now, part.from, part.at, part.n)
 	}
-	c.unitParts = nil
+	c.more.parts = nil
 }
 
 // putBackUnit makes units of a lease available again, or lets them expire with it.
@@ -161,8 +185,8 @@ func (p *Pool) returnUnitsAbove(now time.Duration, keep lease.Units) {
 func (p *Pool) resolveUnits(c *Call, used lease.Units) {
 	for _, cost := range used {
 		left := cost.N
-		for i := range c.unitParts {
-			part := &c.unitParts[i]
+		for i := range c.more.parts {
+			part := &c.more.parts[i]
 			u := part.stock()
 			n := min(left, part.n)
 			if u.unit != cost.Unit || n == 0 {
@@ -183,11 +207,11 @@ func (p *Pool) resolveUnits(c *Call, used lease.Units) {
 // settled gives what a call used of its units: what is named, and all of the rest.
 func (c *Call) settled(named lease.Units) (used lease.Units, err error) {
 	for _, u := range named {
-		if cost := c.units.Of(u.Unit); u.N < 0 || u.N > cost {
-			return c.units, overspend{u.N, cost, " " + u.Unit}
+		if cost := c.Units().Of(u.Unit); u.N < 0 || u.N > cost {
+			return c.Units(), overspend{u.N, cost, " " + u.Unit}
 		}
 	}
-	for _, cost := range c.units {
+	for _, cost := range c.Units() {
 		n := cost.N
 		for _, u := range named {
 			if u.Unit == cost.Unit {

@@ -17,7 +17,8 @@ import (
 // tokens, all at one instant or nothing. A rule whose unit is not named takes
 // nothing, and a unit that no rule counts is not limited. Up to 8 units may be
 // named: 1 to 32 of a-z, 0-9, "_" and "-", beginning with a letter. A unit of
-// which there are 0 need not be named; below 0 is an error.
+// which there are 0 need not be named; below 0 is an error, and so is what no rule
+// could grant, above 10^15.
 type Units map[string]int64
 
 // CallOption says more of what one call costs. Units is one.

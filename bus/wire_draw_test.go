@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -56,7 +57,7 @@ func (d draw) units() lease.Units {
 	amounts := map[string]int64{}
 	for range d.IntN(2) * d.IntN(lease.MaxUnits+1) {
 		names := []string{"tokens", "a", "z-9_", strings.Repeat("u", 32), string(rune('b' + d.IntN(20)))}
-		amounts[names[d.IntN(len(names))]] = d.number()
+		amounts[names[d.IntN(len(names))]] = min(d.number(), algo.MaxLimit)
 	}
 	return lease.UnitsOf(amounts)
 }

@@ -20,7 +20,7 @@ type UnitAmount struct {
 }
 
 // Units are amounts of units besides calls, by rising name, each unit once and
-// each amount above 0; nil is none. A rule takes of its own unit only, so a rule
+// each amount from 1 to algo.MaxLimit; nil is none. A rule takes of its own unit only, so a rule
 // of a unit that is not there takes nothing, and a unit that no rule counts is
 // not limited.
 type Units []UnitAmount
@@ -96,6 +96,8 @@ func (u Units) Validate() error {
 			return fmt.Errorf("%w: the unit %q is what tokens count already; leave it out", ErrBadRequest, a.Unit)
 		case a.N < 1:
 			return fmt.Errorf("%w: %d of unit %q; the least is 1", ErrBadRequest, a.N, a.Unit)
+		case a.N > algo.MaxLimit:
+			return fmt.Errorf("%w: %d of unit %q; no rule could grant more than %d", ErrBadRequest, a.N, a.Unit, algo.MaxLimit)
 		case i > 0 && a.Unit == u[i-1].Unit:
 			return fmt.Errorf("%w: the unit %q is named twice", ErrBadRequest, a.Unit)
 		case i > 0 && a.Unit < u[i-1].Unit:

@@ -96,6 +96,7 @@ func TestUnitsThatMakeNoSenseAreRefused(t *testing.T) {
 	for says, units := range map[string]lease.Units{
 		"0 of unit \"u\"; the least is 1":                {of("u", 0)},
 		"-1 of unit \"u\"; the least is 1":               {of("u", -1)},
+		"no rule could grant more than 1000000000000000": {of("u", 1_000_000_000_000_001)},
 		"the unit \"u\" is named twice":                  {of("u", 1), of("u", 1)},
 		"the units \"v\" and \"u\" are not in order":     {of("v", 1), of("u", 1)},
 		"the unit \"U\" does not begin with one of a-z":  {of("U", 1)},

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"time"
 
 	"ration/lease"
@@ -169,6 +170,7 @@ func (p *Pool) returnUnit(now time.Duration, h *holding, at int, n int64) {
 
 // returnUnitsAbove returns the units at hand, but for some to keep.
 func (p *Pool) returnUnitsAbove(now time.Duration, keep lease.Units) {
+	keep = slices.Clone(keep)
 	for _, h := range p.stock {
 		for i := range h.units {
 			u := &h.units[i]

@@ -246,6 +246,19 @@ func TestAllowWithUnitsRefills(t *testing.T) {
 	balancedUnits(t, d.Books(), "allowed")
 }
 
+// What is kept for the next Allow stays what was asked for, however often the idle
+// is looked at.
+func TestKeptUnitsStayWhatWasAskedFor(t *testing.T) {
+	d := newDesk(t)
+	asked := lease.Units{of("w", 300)}
+	require.False(t, d.Allow(d.now, 1, asked...))
+	r := d.one()
+	d.Answered(d.now, r.Sent, grantedUnits(r, 1, of("w", 300)))
+	d.pass(time.Second)
+	require.Equal(t, lease.Units{of("w", 300)}, asked)
+	require.True(t, d.Allow(d.now, 1, asked...))
+}
+
 // An Allow with units and one without do not drive each other's refills out.
 func TestRefillsWithAndWithoutUnitsAreBounded(t *testing.T) {
 	d := newDesk(t)

@@ -24,8 +24,8 @@ func parseUnits(texts []string) (ration.Units, error) {
 		}
 		n, err := strconv.ParseInt(amount, 10, 64)
 		switch _, twice := units[name]; {
-		case err != nil || n < 1:
-			return nil, cli.Misuse("--unit %.40q: the amount is no whole number from 1 on", text)
+		case err != nil || n < 1 || n > algo.MaxLimit:
+			return nil, cli.Misuse("--unit %.40q: the amount is no whole number from 1 to %d", text, algo.MaxLimit)
 		case name == algo.Calls:
 			return nil, cli.Misuse("--unit %.40q: calls are what --cost counts", text)
 		case twice:

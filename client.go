@@ -81,7 +81,8 @@ func (c *Client) Name() string { return c.worker.Name() }
 func (c *Client) Stats() Stats { return Stats(c.worker.Stats()) }
 
 // Stats is a client's books: at a quiet moment, Granted = Spent + Returned +
-// Expired + Held.
+// Expired + Held, and likewise UnitsGranted and so on for the units besides calls,
+// all of them added up.
 type Stats worker.Books
 
 // Close fails who waits with ErrClosed, ends the contexts of calls that hold

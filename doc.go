@@ -19,7 +19,8 @@
 // A [Limiter] has the shape of golang.org/x/time/rate: Allow, AllowN, Wait,
 // WaitN. [Limiter.Acquire] gives a [Handle], for upstreams that cap how many calls
 // run at once, for calls that may not leave after all, and for costs that are
-// known only afterwards.
+// known only afterwards. Where calls cost something else as well, such as the
+// tokens of a model, [Units] say how much.
 //
 // Not promised: a spend is counted when the call is let go, so a process that is
 // stopped between that and its sending arrives late; the limit's guard bounds how

@@ -87,6 +87,34 @@ func ExampleLimiter_Acquire() {
 	// would be sent to upstream.example
 }
 
+// An upstream that limits calls, and the tokens of a model that they cost: ask for
+// the most that a call can cost, settle what it did.
+func ExampleUnits() {
+	ctx := context.Background()
+	client, err := ration.Local(`limits: [{key: model, rules: [500/1m, 200000/1m unit=tokens]}]`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+	model, err := client.Limiter("model")
+	if err != nil {
+		log.Fatal(err)
+	}
+	handle, err := model.Acquire(ctx, 1, ration.Units{"tokens": 1200})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(handle.Settle(1, ration.Units{"tokens": 830})) // 370 go back
+
+	var refused *ration.Refused
+	if err := model.WaitN(ctx, 1, ration.Units{"tokens": 200001}); errors.As(err, &refused) {
+		fmt.Println(refused.Rule, "never gives 200001")
+	}
+	// Output:
+	// <nil>
+	// 200000/1m unit=tokens never gives 200001
+}
+
 // Ask for the most that a call can cost, settle what it did.
 func ExampleHandle_Settle() {
 	ctx := context.Background()

@@ -23,21 +23,32 @@ func (l *Limiter) Allow() bool { return l.inner.AllowN(1) }
 // did: nanoseconds, no network, no waiting. When it is false a refill has been
 // asked for, so ask again, or Wait. It is false for n below 1, while callers wait
 // here, and always on a key with a concurrency rule, where Acquire works.
-func (l *Limiter) AllowN(n int64) bool { return l.inner.AllowN(n) }
+//
+// With Units it is the same for all that the call costs.
+func (l *Limiter) AllowN(n int64, opts ...CallOption) bool {
+	if len(opts) > 0 {
+		return l.inner.AllowN(n, charged(opts, true)...)
+	}
+	return l.inner.AllowN(n)
+}
 
 // Wait is WaitN of 1.
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
-// WaitN waits until n tokens are spent. n below 1 is an error. If ctx ends first
+// WaitN waits until n tokens are spent, and with Units what else the call costs.
+// n below 1 is an error. If ctx ends first
 // the error is ctx's, nothing is spent, and what had been granted serves the next
 // caller. A *Refused says that waiting does not help, or is known to take longer
 // than ctx allows. On a key with a concurrency rule it is ErrNeedsHandle.
-func (l *Limiter) WaitN(ctx context.Context, n int64) error { return outward(l.inner.WaitN(ctx, n)) }
+func (l *Limiter) WaitN(ctx context.Context, n int64, opts ...CallOption) error {
+	return outward(l.inner.WaitN(ctx, n, charged(opts, true)...))
+}
 
 // Acquire waits as WaitN does, for a slot too where a concurrency rule binds, and
 // gives a handle. End it by one of its methods: until then it may hold a slot.
-func (l *Limiter) Acquire(ctx context.Context, cost int64) (*Handle, error) {
-	h, err := l.inner.Acquire(ctx, cost)
+// Units say what else the call costs.
+func (l *Limiter) Acquire(ctx context.Context, cost int64, opts ...CallOption) (*Handle, error) {
+	h, err := l.inner.Acquire(ctx, cost, charged(opts, true)...)
 	if err != nil {
 		return nil, outward(err)
 	}
@@ -75,6 +86,9 @@ func (h *Handle) Cancel() { h.inner.Cancel() }
 func (h *Handle) Abandon() { h.inner.Abandon() }
 
 // Settle finishes a call that used no more than its cost; the rest goes back as
-// by Cancel. A used below 0 or above the cost is an error that names both, and
-// the whole cost is spent.
-func (h *Handle) Settle(used int64) error { return outward(h.inner.Settle(used)) }
+// by Cancel. Units say what it used of those it asked for; of one that is not
+// named it used all. What is below 0 or above the cost is an error that names
+// both, and the whole cost is spent.
+func (h *Handle) Settle(used int64, opts ...CallOption) error {
+	return outward(h.inner.Settle(used, charged(opts, false)...))
+}

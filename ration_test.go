@@ -249,3 +249,70 @@ func BenchmarkAcquire(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// A call takes of each rule in its own unit; what it settles below that goes back,
+// also a unit of which it used none.
+func TestUnitsAreTakenSettledAndGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, l := local(t, "limits: [{key: k, rules: [10/1h, 1000/1h unit=tokens, 5/1h unit=images]}]", "k")
+		for range 5 {
+			h, err := l.Acquire(t.Context(), 1, ration.Units{"tokens": 900, "images": 1})
+			require.NoError(t, err)
+			require.NoError(t, h.Settle(1, ration.Units{"tokens": 100, "images": 0}))
+		}
+		s := client.Stats()
+		require.EqualValues(t, 500, s.UnitsSpent)
+		require.NoError(t, l.WaitN(t.Context(), 1, ration.Units{"tokens": 500, "images": 5}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var refused *ration.Refused
+		require.ErrorAs(t, l.WaitN(ctx, 1, ration.Units{"images": 1}), &refused)
+		require.Equal(t, "5/1h unit=images", refused.Rule)
+		require.NoError(t, l.WaitN(t.Context(), 1, ration.Units{"sheep": 7, "images": 0}), "of a unit that no rule counts there is no end")
+		require.NoError(t, client.Close(t.Context()))
+		s = client.Stats()
+		balanced(t, s)
+		require.Equal(t, s.UnitsGranted, s.UnitsSpent+s.UnitsReturned+s.UnitsExpired)
+		require.Zero(t, s.UnitsHeld)
+	})
+}
+
+func TestUnitsThatMakeNoSenseSayWhatIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, l := local(t, "limits: [{key: k, rules: [10/1h, 1000/1h unit=tokens]}]", "k")
+		for says, units := range map[string]ration.Units{
+			`ration: -5 of unit "tokens"; the least is 1`: {"tokens": -5},
+			`ration: the unit "Tokens" does not begin`:    {"Tokens": 5},
+			`ration: the unit "call" is what tokens`:      {"call": 5},
+			`ration: it names 9 units; name at most 8`:    {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1},
+		} {
+			_, err := l.Acquire(t.Context(), 1, units)
+			require.ErrorContains(t, err, says)
+			require.ErrorContains(t, l.WaitN(t.Context(), 1, units), says)
+			require.False(t, l.AllowN(1, units))
+		}
+		h, err := l.Acquire(t.Context(), 1, ration.Units{"tokens": 5})
+		require.NoError(t, err)
+		require.EqualError(t, h.Settle(1, ration.Units{"tokens": 6}),
+			"ration: settled 6 tokens, but the call asked for 5; all that it asked for counts as spent, ask for the most a call can use")
+		require.NoError(t, client.Close(t.Context()))
+		require.EqualValues(t, 5, client.Stats().UnitsSpent)
+	})
+}
+
+func TestAllowTakesUnitsAtHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, l := local(t, "limits: [{key: k, rules: [10/1h, 1000/1h unit=tokens]}]", "k")
+		require.False(t, l.AllowN(1, ration.Units{"tokens": 400}), "none is at hand yet")
+		allowed := int64(0)
+		for range 100 {
+			time.Sleep(10 * time.Millisecond)
+			if l.AllowN(1, ration.Units{"tokens": 400}) {
+				allowed++
+			}
+		}
+		require.EqualValues(t, 2, allowed)
+		require.NoError(t, client.Close(t.Context()))
+		require.EqualValues(t, 800, client.Stats().UnitsSpent)
+	})
+}

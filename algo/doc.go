@@ -32,6 +32,9 @@
 //	4 concurrent       at once when returned; a guard after it is settled
 //	unlimited          at once
 //
+// A rule counts calls, or another unit that it names: 200000/1m unit=tokens. That
+// is a mark on the rule; a window counts whatever it is told.
+//
 // Use: ask Free, Take, and later Return what was not used and Settle what was,
 // with the instant of the spend. Wait tells how long a refused taker has to
 // wait, exactly.

@@ -7,7 +7,7 @@ import (
 
 const (
 	example    = `write a rule such as "10/1s", "4 concurrent" or "unlimited"`
-	knownWords = "known words: sliding, fixed, bucket, counter, pace, burst=N, tz=ZONE"
+	knownWords = "known words: sliding, fixed, bucket, counter, pace, burst=N, tz=ZONE, unit=NAME"
 	knownUnits = "known units: ns, us, ms, s, m, h, d, y, and for fixed windows w and mo"
 )
 
@@ -18,6 +18,7 @@ const (
 //	100/1m bucket   100/1m bucket burst=50
 //	1000/1h counter
 //	10/1s pace
+//	200000/1m unit=tokens
 //	4 concurrent
 //	unlimited
 //
@@ -28,6 +29,9 @@ const (
 // small. It is from 1 ns to MaxPeriod; "1d" is 24 h for sliding and a calendar
 // day for fixed windows, which are otherwise under a day or "1w" or "1mo"; "1y"
 // is 365 days.
+//
+// A rule counts calls unless it names another unit: 1 to 32 of a-z, 0-9, "_" and
+// "-", beginning with a letter.
 //
 // A time zone is UTC, which need not be written, or named as in the IANA database.
 // Its data is looked up on the machine and else in the program, so that a rule
@@ -50,6 +54,7 @@ type parser struct {
 	kindColumn   int
 	burstColumn  int
 	zoneColumn   int
+	unitColumn   int
 	periodColumn int
 	// calendar is the unit of a period that only fixed windows may have.
 	calendar unit
@@ -169,6 +174,12 @@ func (p *parser) option() error {
 		}
 		p.zoneColumn = column
 		return p.zone()
+	case "unit":
+		if p.unitColumn > 0 {
+			return p.fail(column, "keep one of them", "unit is written twice")
+		}
+		p.unitColumn = column
+		return p.unit()
 	case "concurrent":
 		return p.fail(column, fmt.Sprintf(`write "%d concurrent" without a period`, p.Limit), "concurrency has no period")
 	case "guard":
@@ -210,6 +221,8 @@ func (p *parser) settle() error {
 		return p.fail(p.burstColumn, "write burst=1 or more, or a limit of 0", "a bucket of burst=0 never grants anything")
 	case p.zoneColumn > 0 && p.Kind != Fixed:
 		return p.fail(p.zoneColumn, `add "fixed", or leave it out`, "tz belongs to fixed, and this rule is %s", p.Kind)
+	case p.unitColumn > 0 && p.Kind == Pace && p.Unit != "":
+		return p.fail(p.unitColumn, "leave it out", "a pace keeps calls apart, and counts nothing else")
 	case p.calendar.calendar && p.Kind != Fixed:
 		return p.fail(p.periodColumn, fmt.Sprintf(`write %s, or add "fixed"`, p.calendar.plain), "calendar weeks and months are for fixed windows, and this rule is %s", p.Kind)
 	case p.Kind == Fixed && !fixable(p.Period.Length):

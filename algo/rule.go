@@ -73,6 +73,10 @@ type Rule struct {
 	// Zone is the name, in the IANA database, of the time zone on whose clock a
 	// fixed window starts. It is empty for UTC and for every other kind.
 	Zone string
+	// Unit is the name of what the rule counts, and empty for calls: a call that
+	// says that it costs so many of the unit takes as many, and any other call
+	// takes nothing of the rule. Only a rate rule has one.
+	Unit string
 }
 
 // CountsTokens says that the rule is about a rate: a call takes a token of it
@@ -87,6 +91,14 @@ func (r Rule) Span() time.Duration { return r.Period.Nominal() }
 
 // String gives the rule as [ParseRule] reads it, in its shortest form.
 func (r Rule) String() string {
+	if r.Unit != "" {
+		return r.form() + " unit=" + r.Unit
+	}
+	return r.form()
+}
+
+// form is the rule without its unit.
+func (r Rule) form() string {
 	switch r.Kind {
 	case Sliding:
 		return fmt.Sprintf("%d/%s", r.Limit, r.Period)
@@ -126,6 +138,10 @@ func (r Rule) fault() string {
 		return fmt.Sprintf("its burst is %d and it is no bucket", r.Burst)
 	case r.Zone != "" && r.Kind != Fixed:
 		return fmt.Sprintf("its zone is %.40q and it is not fixed", r.Zone)
+	case r.Unit != "" && (!r.CountsTokens() || r.Unit == Calls || UnitFault(r.Unit) != ""):
+		return fmt.Sprintf("its unit is %.40q; a rate rule has the name of one other than %s, or none, and any other rule has none", r.Unit, Calls)
+	case r.Unit != "" && r.Kind == Pace:
+		return fmt.Sprintf("its unit is %.40q and it is a pace, which calls keep", r.Unit)
 	case !knownZone(r.Zone):
 		return fmt.Sprintf("its zone %.40q is unknown", r.Zone)
 	case !r.CountsTokens():

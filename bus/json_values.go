@@ -137,6 +137,8 @@ func readAmount(raw []byte, to *lease.Amount) error {
 			return true, readNumber(raw, &to.Tokens)
 		case "slots":
 			return true, readNumber(raw, &to.Slots)
+		case "units":
+			return true, readUnits(raw, &to.Units)
 		}
 		return false, nil
 	})

@@ -215,6 +215,7 @@ func (w *writer) amount(name string, a lease.Amount) {
 		if a.Slots != 0 {
 			w.number("slots", a.Slots)
 		}
+		w.units("units", a.Units)
 	})
 }
 

@@ -63,6 +63,10 @@ func scripted() *fake {
 			TokenTTL: 800_060 * time.Microsecond, SlotTTL: 10 * time.Second,
 			Terms: lease.Terms{Window: time.Second, Spacing: 100_020 * time.Microsecond},
 		},
+		7: {
+			Outcome: lease.Granted, Granted: lease.Amount{Tokens: 2, Units: lease.Units{{Unit: "tokens", N: 2400}}},
+			TokenTTL: 5 * time.Second, SlotTTL: 10 * time.Second, Terms: lease.Terms{Window: time.Minute},
+		},
 	}
 	return &fake{
 		acquire: func(_ context.Context, r lease.Request) (lease.Answer, error) {

@@ -18,6 +18,8 @@ const (
 	MaxRequests = 256
 	// MaxKeys is the most keys that a request or a lease may name.
 	MaxKeys = 8
+	// MaxUnits is the most units besides calls that an amount may name.
+	MaxUnits = lease.MaxUnits
 	// MaxCounts is the most leases, and the most ids given up, that a message
 	// may name.
 	MaxCounts = 4096
@@ -150,7 +152,7 @@ func (w *writer) answer(a *lease.Answer) {
 	granted := a.Outcome == lease.Granted
 	w.id("id", a.ID)
 	w.text("outcome", outcome)
-	if granted || a.Granted != (lease.Amount{}) {
+	if granted || !a.Granted.Zero() {
 		w.amount("granted", a.Granted)
 	}
 	if granted || a.TokenTTL != 0 {

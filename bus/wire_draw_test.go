@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -47,7 +48,19 @@ func (d draw) keys() (keys []lease.Key) {
 	return keys
 }
 
-func (d draw) amount() lease.Amount { return lease.Amount{Tokens: d.number(), Slots: d.number()} }
+func (d draw) amount() lease.Amount {
+	return lease.Amount{Tokens: d.number(), Slots: d.number(), Units: d.units()}
+}
+
+// units are none as often as some.
+func (d draw) units() lease.Units {
+	amounts := map[string]int64{}
+	for range d.IntN(2) * d.IntN(lease.MaxUnits+1) {
+		names := []string{"tokens", "a", "z-9_", strings.Repeat("u", 32), string(rune('b' + d.IntN(20)))}
+		amounts[names[d.IntN(len(names))]] = min(d.number(), algo.MaxLimit)
+	}
+	return lease.UnitsOf(amounts)
+}
 
 func (d draw) request() lease.Request {
 	return lease.Request{
@@ -73,9 +86,9 @@ func (d draw) answer() lease.Answer {
 func (d draw) report() lease.Report {
 	r := lease.Report{Holder: d.holder(), Sent: d.duration(), Heartbeat: d.IntN(2) == 0, Goodbye: d.IntN(2) == 0}
 	for range d.IntN(4) {
-		c := lease.Count{ID: d.id(), Keys: d.keys(), Returned: d.number(), Freed: d.number(), Cut: d.number()}
+		c := lease.Count{ID: d.id(), Keys: d.keys(), Returned: d.number(), ReturnedUnits: d.units(), Freed: d.number(), Cut: d.number()}
 		for range d.IntN(3) {
-			c.Points = append(c.Points, lease.Point{Count: d.number(), Age: d.duration()})
+			c.Points = append(c.Points, lease.Point{Count: d.number(), Age: d.duration(), Units: d.units()})
 		}
 		r.Counts = append(r.Counts, c)
 	}

@@ -26,6 +26,14 @@ func TestRequestNamesTheFieldThatIsWrong(t *testing.T) {
 		{`{"tokens":1},"need"`, `{"tokens":NaN},"need"`, "bad_request", "not JSON"},
 		{`{"tokens":1},"need"`, `{"tokens":1,"tokens":2},"need"`, "bad_request", "field want.tokens: it is given twice"},
 		{`{"tokens":1},"need"`, `7,"need"`, "bad_request", "field want: 7 is not an object"},
+		{`{"tokens":1},"need"`, `{"tokens":1,"units":{"tokens":-1}},"need"`, "bad_request", "field want.units.tokens: -1 is not a whole number"},
+		{`{"tokens":1},"need"`, `{"tokens":1,"units":{"tokens":null}},"need"`, "bad_request", "field want.units.tokens: null is no value"},
+		{`{"tokens":1},"need"`, `{"tokens":1,"units":{"a":1,"a":1}},"need"`, "bad_request", "field want.units.a: it is given twice"},
+		{`{"tokens":1},"need"`, `{"tokens":1,"units":{"Tokens":1}},"need"`, "bad_request", `field want.units: the unit "Tokens" does not begin with one of a-z`},
+		{`{"tokens":1},"need"`, `{"tokens":1,"units":{"":1}},"need"`, "bad_request", "field want.units: the name of the unit is missing"},
+		{`{"tokens":1},"need"`, `{"tokens":1,"units":{"call":1}},"need"`, "bad_request", `field want.units: the unit "call" is what tokens count already`},
+		{`{"tokens":1},"need"`, `{"tokens":1,"units":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}},"need"`, "bad_request", "field want.units: it names 9 units; name at most 8"},
+		{`{"tokens":1},"need"`, `{"tokens":1,"units":7},"need"`, "bad_request", "field want.units: 7 is not an object"},
 		{`"want":{"tokens":1},`, ``, "bad_request", "field want: it is missing"},
 		{`"sent":"0s",`, ``, "bad_request", "field sent: it is missing"},
 		{`"0s"}`, `"-1s"}`, "bad_request", "field patience"},
@@ -79,12 +87,12 @@ func TestRequestNamesTheFieldThatIsWrong(t *testing.T) {
 
 func TestReaderIgnoresWhatIsNewAndReadsAllSpellings(t *testing.T) {
 	body := ` {"new":[{"a":"]}\"","b":[null,-1.5e9,true]}], "v" : 1 ,"\u0069d":"\u0061.1\/1","keys":["\ud83d\ude00\n\t\"",` +
-		`{"key64":"/w==","new":0}],"want":{"tokens":1,"units":{}},"need":{},` + "\r\n\t" + `"sent":"1h","patience":"2m"} `
+		`{"key64":"/w==","new":0}],"want":{"tokens":1,"units":{ "z" : 2 , "a":3,"none":0}},"need":{},` + "\r\n\t" + `"sent":"1h","patience":"2m"} `
 	r, err := decodeRequest([]byte(body))
 	require.NoError(t, err)
 	require.Equal(t, lease.Request{
 		ID:   lease.ID{Holder: lease.Holder{Name: "a", Incarnation: 1}, Seq: 1},
-		Keys: []lease.Key{"😀\n\t\"", "\xff"}, Want: lease.Amount{Tokens: 1},
+		Keys: []lease.Key{"😀\n\t\"", "\xff"}, Want: lease.Amount{Tokens: 1, Units: lease.Units{{Unit: "a", N: 3}, {Unit: "z", N: 2}}},
 		Sent: time.Hour, Patience: 2 * time.Minute,
 	}, r)
 }

@@ -100,6 +100,7 @@ func (w *writer) count(c *lease.Count) {
 				w.object("", func() {
 					w.number("count", c.Points[i].Count)
 					w.duration("age", c.Points[i].Age)
+					w.units("units", c.Points[i].Units)
 				})
 			})
 		}
@@ -111,6 +112,7 @@ func (w *writer) count(c *lease.Count) {
 				w.number(f.name, f.n)
 			}
 		}
+		w.units("returned_units", c.ReturnedUnits)
 	})
 }
 
@@ -158,6 +160,8 @@ func readCount(raw []byte, to *lease.Count) error {
 			})
 		case "returned":
 			return true, readNumber(raw, &to.Returned)
+		case "returned_units":
+			return true, readUnits(raw, &to.ReturnedUnits)
 		case "freed":
 			return true, readNumber(raw, &to.Freed)
 		case "cut":
@@ -174,6 +178,8 @@ func readPoint(raw []byte, to *lease.Point) error {
 			return true, readNumber(raw, &to.Count)
 		case "age":
 			return true, readDuration(raw, &to.Age)
+		case "units":
+			return true, readUnits(raw, &to.Units)
 		}
 		return false, nil
 	}, "count", "age")

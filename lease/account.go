@@ -8,13 +8,13 @@ import (
 	"ration/algo"
 )
 
-// resource tells apart the two things a lease carries.
-type resource uint8
+// resource tells apart the things a lease carries: tokens, slots, and further
+// units by their names.
+type resource string
 
 const (
-	tokens resource = iota
-	slots
-	resources = 2
+	tokens resource = ""
+	slots  resource = "4 concurrent" // no name of a unit has a blank
 )
 
 // contract is a limit of the policy with its rules worked out. All accounts
@@ -37,7 +37,7 @@ func newContract(l *Limit, ppm int64) *contract {
 		if r.Kind == algo.Unlimited {
 			continue // it counts nothing, so it has no window
 		}
-		of := tokens
+		of := resource(r.Unit)
 		if !r.CountsTokens() {
 			of, c.slots = slots, true
 		}
@@ -154,8 +154,8 @@ func (a *account) wait(now algo.Instant, of resource, n int64, due []algo.Due) (
 func (a *account) due(of resource) []algo.Due {
 	due := make([]algo.Due, 0, len(a.leases))
 	for _, le := range a.leases {
-		if rest := le.part(of).rest(); rest > 0 {
-			due = append(due, algo.Due{At: le.part(of).Expires, N: rest})
+		if p := le.part(of); p != nil && p.rest() > 0 {
+			due = append(due, algo.Due{At: p.Expires, N: p.rest()})
 		}
 	}
 	slices.SortFunc(due, func(x, y algo.Due) int { return int(x.At.Sub(y.At)) })
@@ -188,11 +188,14 @@ func (a *account) hold(h Holder, n int64) {
 	}
 }
 
-func (m Amount) of(r resource) int64 {
-	if r == slots {
+func (m *Amount) of(r resource) int64 {
+	switch r {
+	case tokens:
+		return m.Tokens
+	case slots:
 		return m.Slots
 	}
-	return m.Tokens
+	return m.Units.Of(string(r))
 }
 
 // lasting reckons everything held of the resource as settled in one piece after

@@ -84,10 +84,15 @@ func (l *Ledger) turnAway(m Message, refusal Refusal) {
 // id twice must not take the answer to one for that to the other.
 func (l *Ledger) another(id name, r *Request) bool {
 	if le := l.leases[id]; le != nil {
+		for _, u := range r.Need.Units {
+			if p := le.part(resource(u.Unit)); p == nil || u.N > p.Granted {
+				return true
+			}
+		}
 		return !slices.Equal(le.keys, r.Keys) || r.Need.Tokens > le.tokens.Granted || r.Need.Slots > le.slots.Granted && le.slots.Granted > 0
 	}
 	w := l.waiting[id]
-	return w != nil && (!slices.Equal(w.req.Keys, r.Keys) || w.req.Need != r.Need || w.req.Want != r.Want)
+	return w != nil && (!slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want))
 }
 
 func deadline(arrived algo.Instant, left time.Duration) algo.Instant {
@@ -179,11 +184,7 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 // unkeep undoes what try settled for a request that will not wait.
 func (l *Ledger) unkeep(w *waiter) {
 	for _, a := range w.accounts {
-		for of := range a.line.keepers {
-			if a.line.keepers[of] == w {
-				a.line.keepers[of] = nil
-			}
-		}
+		a.line.forsake(w)
 	}
 }
 

@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -21,9 +22,11 @@ func FuzzLedger(f *testing.F) {
 unknown: allow
 limits:
   - {key: "{a}", rules: [9/1s, 3 concurrent], guard: 5ms}
-  - {key: "{a}/{b}", rules: [5/2s bucket burst=4, 20/10s fixed]}
+  - {key: "{a}/{b}", rules: [5/2s bucket burst=4, 20/10s fixed, 40/1s unit=u]}
+  - {key: "{a}/{b}/{c}", rules: [30/1s unit=u, 9/1s bucket unit=v]}
 `))
 	require.NoError(f, err)
+	f.Add([]byte("\x00\x08\x02\x03\x01\x01\x02\x01\x1f\x25\x01\x01\x07\x00\x40\x00\x09\x03\x02\x01\x02\x03\x01\x2f\x15\x02\x01\x60\x02\x08\x00\x03\x01\x20\x33\x03\x02\x11\x42\x01\x00\x00\x02\x03\x60\x03\xff"))
 	keys := []lease.Key{"x", "x/y", "x/z", "x/y/w"}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := lease.DefaultConfig()
@@ -52,6 +55,10 @@ limits:
 				r := &lease.Request{ID: id(), Keys: []lease.Key{keys[next()&3], keys[next()&3]}, Sent: now.Sub(start)}
 				r.Need = lease.Amount{Tokens: next() & 15, Slots: next() & 3}
 				r.Want = lease.Amount{Tokens: r.Need.Tokens + next()&7, Slots: r.Need.Slots + next()&1}
+				if b := next(); b&3 > 0 {
+					r.Need.Units = lease.UnitsOf(map[string]int64{"u": b >> 2 & 7, "v": b >> 5, "w": b & 1})
+					r.Want.Units = lease.UnitsOf(map[string]int64{"u": b>>2&7 + b&3, "v": b >> 5, "w": b & 1})
+				}
 				r.Patience = time.Duration(next()) * 20 * time.Millisecond
 				if r.Validate() != nil {
 					continue
@@ -65,6 +72,11 @@ limits:
 					Points:   []lease.Point{{Count: next() & 15, Age: time.Duration(next()) * time.Millisecond}, {Count: next() & 15}},
 					Returned: next() & 15, Freed: next() & 3, Cut: next() & 3,
 				}}
+				if b := next(); b&3 > 0 {
+					r.Counts[0].Points[0].Units = lease.UnitsOf(map[string]int64{"u": b >> 2 & 15, "w": b & 1})
+					r.Counts[0].Points[1].Units = lease.UnitsOf(map[string]int64{"u": b >> 4, "x": b & 2})
+					r.Counts[0].ReturnedUnits = lease.UnitsOf(map[string]int64{"u": next() & 7, "v": b >> 6})
+				}
 				if next()&3 == 0 {
 					r.GivenUp = []lease.GivenUp{{ID: id(), Keys: []lease.Key{"x"}}}
 				}
@@ -102,11 +114,16 @@ func lawful(t testing.TB, l *lease.Ledger, now algo.Instant) {
 		for _, h := range k.Holders {
 			held.Tokens += h.Held.Tokens
 			held.Slots += h.Held.Slots
+			for _, u := range h.Held.Units {
+				held.Units = held.Units.Plus(u.Unit, u.N)
+			}
 		}
 		for _, w := range k.Windows {
 			want := held.Tokens
 			if w.Rule == "3 concurrent" {
 				want = held.Slots
+			} else if _, unit, of := strings.Cut(w.Rule, "unit="); of {
+				want = held.Units.Of(unit)
 			}
 			require.Equal(t, want, w.Held, "%s %s: what the window holds is what leases hold", k.Key, w.Rule)
 		}

@@ -24,6 +24,9 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 		le.tokens.Expires = l.now.Add(l.runTTL(amount.Tokens, gap))
 		l.stats.Runs++
 	}
+	for _, u := range w.req.Want.Units {
+		le.units = append(le.units, UnitPart{u.Unit, Part{Expires: le.tokens.Expires}})
+	}
 	l.begin(le)
 	l.give(le, amount)
 	l.granted = append(l.granted, w)
@@ -31,16 +34,22 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 
 // give moves an amount from free to held for the lease.
 func (l *Ledger) give(le *lease, amount Amount) {
-	for of := range resource(resources) {
-		n := amount.of(of)
-		le.part(of).Granted += n
-		for _, a := range le.accounts {
-			a.take(l.now, of, n)
-			l.touch(a)
-			if of == slots {
-				a.hold(le.id.Holder, n)
-			}
+	l.giveOf(le, tokens, amount.Tokens)
+	l.giveOf(le, slots, amount.Slots)
+	for _, u := range amount.Units {
+		l.giveOf(le, resource(u.Unit), u.N)
+	}
+}
+
+func (l *Ledger) giveOf(le *lease, of resource, n int64) {
+	le.part(of).Granted += n
+	for _, a := range le.accounts {
+		a.take(l.now, of, n)
+		l.touch(a)
+		if of == slots {
+			a.hold(le.id.Holder, n)
 		}
+		l.touch(a)
 	}
 }
 
@@ -52,6 +61,9 @@ func (l *Ledger) topUp() {
 		l.give(le, l.extra(w, le))
 		l.stats.Granted += le.tokens.Granted
 		l.stats.SlotsGranted += le.slots.Granted
+		for _, u := range le.units {
+			l.stats.UnitsGranted += u.Granted
+		}
 		l.stats.Leases++
 		waited := time.Duration(0)
 		if w.places != nil {
@@ -92,6 +104,16 @@ func (l *Ledger) extra(w *waiter, le *lease) Amount {
 	if !concurrent {
 		more.Slots = 0
 	}
+	for _, u := range w.req.Want.Units {
+		of := resource(u.Unit)
+		n := u.N - le.part(of).Granted
+		for _, a := range w.accounts {
+			n = min(n, a.free(l.now, of)-a.line.needed(of))
+		}
+		if n > 0 {
+			more.Units = append(more.Units, UnitAmount{u.Unit, n})
+		}
+	}
 	return more
 }
 
@@ -100,7 +122,7 @@ func (l *Ledger) grantAnswer(le *lease, arrived algo.Instant, waited time.Durati
 	return Answer{
 		ID:       le.id,
 		Outcome:  Granted,
-		Granted:  Amount{Tokens: le.tokens.Granted, Slots: le.slots.Granted},
+		Granted:  Amount{le.tokens.Granted, le.slots.Granted, sumUnits(nil, le.units, func(p *Part) int64 { return p.Granted })},
 		TokenTTL: max(0, le.tokens.Expires.Sub(arrived)),
 		SlotTTL:  max(0, le.slots.Expires.Sub(arrived)),
 		Waited:   waited,
@@ -128,7 +150,7 @@ func terms(accounts []*account) Terms {
 func shortest(accounts []*account, of func(algo.Rule) time.Duration) (least time.Duration) {
 	for _, a := range accounts {
 		for _, r := range a.contract.rules {
-			if d := of(r.spec.Rule()); r.of == tokens && (least == 0 || d < least) {
+			if d := of(r.spec.Rule()); r.of != slots && (least == 0 || d < least) {
 				least = d
 			}
 		}

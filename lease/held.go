@@ -17,6 +17,7 @@ type lease struct {
 	began    algo.Instant
 	tokens   Part
 	slots    Part
+	units    []UnitPart   // by name
 	recalled algo.Instant // when it was last asked to give back
 	asked    *waiter      // whom it answers, in the turn of the grant
 	alarm    alarm
@@ -27,11 +28,21 @@ func (p *Part) rest() int64 { return p.Granted - p.Spent - p.Returned }
 
 func (le *lease) name() name { return named(le.id, le.keys) }
 
+// part is what the lease has of a resource, or nil if that is a unit it was never
+// asked for.
 func (le *lease) part(of resource) *Part {
-	if of == slots {
+	switch of {
+	case tokens:
+		return &le.tokens
+	case slots:
 		return &le.slots
 	}
-	return &le.tokens
+	for i := range le.units {
+		if le.units[i].Unit == string(of) {
+			return &le.units[i].Part
+		}
+	}
+	return nil
 }
 
 // add makes the lease one that holds from the account.
@@ -51,14 +62,34 @@ func (a *account) remove(place int) {
 	moved.places[slices.Index(moved.accounts, a)] = place
 }
 
-func (le *lease) over() bool { return le.tokens.rest() == 0 && le.slots.rest() == 0 }
+// rest is what the lease holds of a resource.
+func (le *lease) rest(of resource) int64 {
+	if p := le.part(of); p != nil {
+		return p.rest()
+	}
+	return 0
+}
+
+func (le *lease) over() bool {
+	for i := range le.units {
+		if le.units[i].rest() > 0 {
+			return false
+		}
+	}
+	return le.tokens.rest() == 0 && le.slots.rest() == 0
+}
 
 // expires is the next instant at which something of the lease expires.
 func (le *lease) expires() (at algo.Instant, ok bool) {
-	for of := range resource(resources) {
-		if p := le.part(of); p.rest() > 0 && (!ok || p.Expires.Before(at)) {
+	sooner := func(p *Part) {
+		if p.rest() > 0 && (!ok || p.Expires.Before(at)) {
 			at, ok = p.Expires, true
 		}
+	}
+	sooner(&le.tokens)
+	sooner(&le.slots)
+	for i := range le.units {
+		sooner(&le.units[i].Part)
 	}
 	return at, ok
 }
@@ -115,24 +146,28 @@ func (l *Ledger) expire(le *lease) {
 	if l.leases[le.name()] != le {
 		return // it ended before
 	}
-	for of := range resource(resources) {
-		p := le.part(of)
-		n := p.rest()
-		if n == 0 || l.now.Before(p.Expires) {
-			continue
+	if n := l.expirePart(le, tokens); n > 0 {
+		l.stats.Expired += n
+		if spacing(le.accounts) > 0 {
+			l.stats.RunsExpired++
 		}
-		l.settle(le, of, n, p.Expires)
-		if of == tokens {
-			l.stats.Expired += n
-			if spacing(le.accounts) > 0 {
-				l.stats.RunsExpired++
-			}
-		} else {
-			l.stats.SlotsExpired += n
-		}
+	}
+	l.stats.SlotsExpired += l.expirePart(le, slots)
+	for _, u := range le.units {
+		l.stats.UnitsExpired += l.expirePart(le, resource(u.Unit))
 	}
 	l.endIfOver(le)
 	if at, ok := le.expires(); ok {
 		l.timers.set(timer{at: at, lease: le})
 	}
+}
+
+func (l *Ledger) expirePart(le *lease, of resource) int64 {
+	p := le.part(of)
+	n := p.rest()
+	if n == 0 || l.now.Before(p.Expires) {
+		return 0
+	}
+	l.settle(le, of, n, p.Expires)
+	return n
 }

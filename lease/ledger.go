@@ -189,7 +189,7 @@ func (l *Ledger) stir(a *account) {
 // touch marks an account whose record has changed.
 func (l *Ledger) touch(a *account) {
 	l.use(a)
-	l.keep(a)
+	l.retain(a)
 	if !a.touched && !l.config.Unmirrored {
 		a.touched = true
 		l.touched = append(l.touched, a)

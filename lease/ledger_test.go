@@ -57,6 +57,11 @@ func balanced(t testing.TB, l *lease.Ledger, at algo.Instant) {
 	s := l.Status(at, "")
 	require.Equal(t, s.Stats.Granted+s.Stats.Adopted, s.Stats.Spent+s.Stats.Returned+s.Stats.Expired+s.Held.Tokens, "tokens balance")
 	require.Equal(t, s.Stats.SlotsGranted+s.Stats.SlotsAdopted, s.Stats.SlotsFreed+s.Stats.SlotsCut+s.Stats.SlotsExpired+s.Held.Slots, "slots balance")
+	held := int64(0)
+	for _, u := range s.Held.Units {
+		held += u.N
+	}
+	require.Equal(t, s.Stats.UnitsGranted+s.Stats.UnitsAdopted, s.Stats.UnitsSpent+s.Stats.UnitsReturned+s.Stats.UnitsExpired+held, "units balance")
 	for _, k := range s.Keys {
 		for _, w := range k.Windows {
 			require.Equal(t, w.Limit, w.Free+w.Held+w.Spent, "%s %s: free + held + spent = limit", k.Key, w.Rule)

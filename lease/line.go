@@ -3,6 +3,7 @@ package lease
 import (
 	"container/list"
 	"math"
+	"slices"
 	"time"
 
 	"ration/algo"
@@ -31,10 +32,11 @@ func (w *waiter) name() name { return named(w.req.ID, w.req.Keys) }
 // kept for that waiter, so that a large request is not overtaken for ever, and
 // a request that lacks something elsewhere holds nobody back.
 type line struct {
-	waiters   *list.List // of *waiter; nil when nobody ever waited
-	keepers   [resources]*waiter
+	waiters   *list.List   // of *waiter; nil when nobody ever waited
+	keepers   [2]*waiter   // of tokens and of slots
 	slotsOnly int          // waiters that need no tokens
 	tokens    int64        // that waiters need
+	units     []unitLine   // of those that a rule here counts and somebody needed
 	stirred   algo.Instant // when a copy of a request last had it served
 	wake      algo.Instant // when a timer will serve it
 	alarm     alarm
@@ -49,20 +51,25 @@ func (n *line) len() int {
 
 // kept says that the resource is kept for somebody before w.
 func (n *line) kept(of resource, w *waiter) bool {
-	k := n.keepers[of]
+	k := n.keeper(of)
 	return k != nil && k != w && k.order < w.order
 }
 
 func (l *Ledger) join(w *waiter) {
 	w.places = make([]*list.Element, len(w.accounts))
 	for i, a := range w.accounts {
-		l.keep(a)
+		l.retain(a)
 		if a.line.waiters == nil {
 			a.line.waiters = list.New()
 		}
 		w.places[i] = a.line.waiters.PushBack(w)
-		if a.line.tokens += l.lineShare(w); w.req.Need.Tokens == 0 {
+		if a.line.tokens += l.lineShare(w.req.Need.Tokens); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly++
+		}
+		for _, u := range w.req.Need.Units {
+			if of := resource(u.Unit); a.counts(of) {
+				a.line.unit(of).needed += l.lineShare(u.N)
+			}
 		}
 	}
 	l.waiting[w.name()] = w
@@ -73,10 +80,10 @@ func (l *Ledger) join(w *waiter) {
 	w.holder.tenant.waiters++
 }
 
-// lineShare is the tokens that w needs, as far as a full line of such can be added
+// lineShare is what a waiter needs, as far as a full line of such can be added
 // up.
-func (l *Ledger) lineShare(w *waiter) int64 {
-	return min(w.req.Need.Tokens, math.MaxInt64/int64(l.config.Line+1))
+func (l *Ledger) lineShare(need int64) int64 {
+	return min(need, math.MaxInt64/int64(l.config.Line+1))
 }
 
 // leave takes w out of every line; everybody behind moves up.
@@ -91,14 +98,16 @@ func (l *Ledger) leave(w *waiter) {
 	for i, a := range w.accounts {
 		l.use(a)
 		a.line.waiters.Remove(w.places[i])
-		if a.line.tokens -= l.lineShare(w); w.req.Need.Tokens == 0 {
+		if a.line.tokens -= l.lineShare(w.req.Need.Tokens); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly--
 		}
-		for of := range a.line.keepers {
-			if a.line.keepers[of] == w {
-				a.line.keepers[of] = nil
-				l.stir(a)
+		for _, u := range w.req.Need.Units {
+			if of := resource(u.Unit); a.counts(of) {
+				a.line.unit(of).needed -= l.lineShare(u.N)
 			}
+		}
+		if a.line.forsake(w) {
+			l.stir(a)
 		}
 	}
 }
@@ -108,6 +117,7 @@ func (l *Ledger) leave(w *waiter) {
 func (l *Ledger) serve(a *account) {
 	wake := algo.Instant(math.MaxInt64)
 	evaluated, skipped := 0, false
+	var without []resource // units for want of which waiters were passed over
 	for e := a.line.front(); e != nil; {
 		w := e.Value.(*waiter)
 		e = e.Next() // w may leave
@@ -117,7 +127,7 @@ func (l *Ledger) serve(a *account) {
 			if noTokens && (noSlots || a.line.slotsOnly == 0) {
 				break // nobody further can be served
 			}
-			if noTokens && w.req.Need.Tokens > 0 || noSlots && l.needsSlot(a, w) {
+			if noTokens && w.req.Need.Tokens > 0 || noSlots && l.needsSlot(a, w) || a.shutUnit(l.now, w, &without) {
 				continue
 			}
 		}
@@ -130,9 +140,11 @@ func (l *Ledger) serve(a *account) {
 		a.recalled = nil
 		return
 	}
-	if skipped && a.free(l.now, tokens) == 0 {
-		d, _ := a.wait(l.now, tokens, 1, a.lasting(l.now, tokens, l.config.TokenTTL))
-		wake = min(wake, later(l.now, d))
+	if skipped {
+		wake = min(wake, l.opens(a, tokens))
+	}
+	for _, of := range without {
+		wake = min(wake, l.opens(a, of))
 	}
 	if wake < a.line.wake || !l.now.Before(a.line.wake) {
 		a.line.wake = wake
@@ -140,6 +152,15 @@ func (l *Ledger) serve(a *account) {
 			l.timers.set(timer{at: wake, account: a})
 		}
 	}
+}
+
+// opens is when one of a resource of which none is free may be.
+func (l *Ledger) opens(a *account, of resource) algo.Instant {
+	if a.free(l.now, of) > 0 {
+		return math.MaxInt64
+	}
+	d, _ := a.wait(l.now, of, 1, a.lasting(l.now, of, l.config.TokenTTL))
+	return later(l.now, d)
 }
 
 // later is now plus d, or the end of time if d is for ever.
@@ -160,7 +181,7 @@ func (n *line) front() *list.Element {
 // shut says that w, which is not the first in line, cannot be granted any of the
 // resource at a: none is free, or it is kept for somebody before w.
 func (a *account) shut(now algo.Instant, of resource, w *waiter) bool {
-	return a.line.keepers[of] != w && (a.line.kept(of, w) || a.free(now, of) == 0)
+	return a.line.keeper(of) != w && (a.line.kept(of, w) || a.free(now, of) == 0)
 }
 
 // needsSlot says that w cannot be granted without a slot of a.
@@ -191,25 +212,37 @@ func (l *Ledger) try(w *waiter) []lack {
 		return nil
 	}
 	first := l.first(w, lacks)
+	firstInCalls := first && slices.ContainsFunc(lacks, func(k lack) bool { return k.of == tokens })
 	for _, a := range w.accounts {
-		for of := range resource(resources) {
-			alone := first && of == tokens || len(lacks) == 1 && lacks[0].account == a && lacks[0].of == of && !lacks[0].kept
-			k := a.line.keepers[of]
-			switch {
-			case alone && (k == nil || w.order < k.order):
-				a.line.keepers[of] = w
-			case !alone && k == w:
-				a.line.keepers[of] = nil
-				l.stir(a)
+		l.keep(a, tokens, w, lacks, firstInCalls)
+		l.keep(a, slots, w, lacks, false)
+		for _, u := range need.Units {
+			if of := resource(u.Unit); a.counts(of) {
+				l.keep(a, of, w, lacks, first)
 			}
 		}
 	}
 	return lacks
 }
 
-// first says that w heads all its lines, lacks nothing but tokens, and will have
-// them within the shortest window. Then they are kept for it everywhere: else
-// those who lack at one place only would overtake it for ever.
+// keep makes w the keeper of a resource at a, or no longer: it is if it lacks
+// nothing else, or if it is first for it.
+func (l *Ledger) keep(a *account, of resource, w *waiter, lacks []lack, first bool) {
+	alone := first || len(lacks) == 1 && lacks[0].account == a && lacks[0].of == of && !lacks[0].kept
+	k := a.line.keeper(of)
+	switch {
+	case alone && (k == nil || w.order < k.order):
+		*a.line.place(of) = w
+	case !alone && k == w:
+		*a.line.place(of) = nil
+		l.stir(a)
+	}
+}
+
+// first says that w heads all its lines, lacks nothing but tokens and units, and
+// will have them within the shortest window. Then what it lacks, and its units, are
+// kept for it everywhere: else those who lack at one place only would overtake it
+// for ever.
 func (l *Ledger) first(w *waiter, lacks []lack) bool {
 	if w.places == nil {
 		return false
@@ -220,7 +253,7 @@ func (l *Ledger) first(w *waiter, lacks []lack) bool {
 		}
 	}
 	for _, k := range lacks {
-		if k.of != tokens {
+		if k.of == slots {
 			return false
 		}
 	}
@@ -253,16 +286,23 @@ func (l *Ledger) needs(w *waiter) (Amount, bool) {
 func (l *Ledger) lacks(w *waiter, need Amount) []lack {
 	var lacks []lack
 	for _, a := range w.accounts {
-		for of := range resource(resources) {
-			n := need.of(of)
-			if n == 0 || !a.counts(of) {
-				continue
-			}
-			kept := a.line.kept(of, w)
-			if kept || a.free(l.now, of) < n {
-				lacks = append(lacks, lack{a, of, n, kept})
-			}
+		lacks = l.lack(lacks, a, w, tokens, need.Tokens)
+		lacks = l.lack(lacks, a, w, slots, need.Slots)
+		for _, u := range need.Units {
+			lacks = l.lack(lacks, a, w, resource(u.Unit), u.N)
 		}
+	}
+	return lacks
+}
+
+// lack adds what w lacks of n of a resource at a.
+func (l *Ledger) lack(lacks []lack, a *account, w *waiter, of resource, n int64) []lack {
+	if n == 0 || !a.counts(of) {
+		return lacks
+	}
+	kept := a.line.kept(of, w)
+	if kept || a.free(l.now, of) < n {
+		return append(lacks, lack{a, of, n, kept})
 	}
 	return lacks
 }

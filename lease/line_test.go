@@ -45,6 +45,7 @@ type crowd struct {
 	largeID lease.ID
 	granted int
 	served  int
+	units   bool // each small one costs 1 of unit u besides
 }
 
 func (c *crowd) step(t *testing.T) {
@@ -52,13 +53,16 @@ func (c *crowd) step(t *testing.T) {
 	var in []any
 	for id, k := range c.live {
 		in = append(in, &lease.Report{Holder: id.Holder, Sent: c.now.Sub(start), Counts: []lease.Count{
-			{ID: id, Keys: []lease.Key{k}, Points: []lease.Point{{Count: 100}}},
+			{ID: id, Keys: []lease.Key{k}, Points: []lease.Point{{Count: 100, Units: lease.Units{{Unit: "u", N: 100}}}}},
 		}})
 		delete(c.live, id)
 	}
 	for _, k := range []lease.Key{"t/x", "t/y"} {
 		c.seq++
 		r := ask("small", c.seq, c.now, 4*time.Second, k)
+		if c.units {
+			r.Need.Units, r.Want.Units = lease.Units{{Unit: "u", N: 1}}, lease.Units{{Unit: "u", N: 1}}
+		}
 		c.keys[r.ID] = k
 		in = append(in, r)
 	}

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -32,15 +33,26 @@ type name struct {
 
 func named(id ID, keys []Key) name { return name{id, keys[0].Tenant()} }
 
-// Amount is a number of tokens and of slots. A token is spent by one call; a
-// slot serves one call after another. They are counted apart.
+// Amount is a number of tokens, of slots, and of whatever else calls cost. A
+// token is spent by one call; a slot serves one call after another. All are
+// counted apart.
 type Amount struct {
 	Tokens int64
 	Slots  int64
+	Units  Units
 }
 
+// Equal says that two amounts are the same.
+func (m Amount) Equal(o Amount) bool {
+	return m.Tokens == o.Tokens && m.Slots == o.Slots && slices.Equal(m.Units, o.Units)
+}
+
+// Zero says that it is nothing.
+func (m Amount) Zero() bool { return m.Tokens == 0 && m.Slots == 0 && len(m.Units) == 0 }
+
 // Request asks for a lease on all of Keys at once: up to Want, nothing below
-// Need. Slots count only where a concurrency rule binds one of the keys.
+// Need, of each unit. Slots count only where a concurrency rule binds one of the
+// keys. It needs a token or a slot at least; other units come on top.
 type Request struct {
 	ID   ID
 	Keys []Key
@@ -75,11 +87,11 @@ const (
 type Answer struct {
 	ID      ID
 	Outcome Outcome
-	// Granted is what the lease was granted, tokens and slots apart.
+	// Granted is what the lease was granted, each unit apart.
 	Granted Amount
-	// TokenTTL is in how long the lease's tokens expire, under a pace rule little
-	// longer than it takes to spend them; SlotTTL in how long
-	// its slots do unless they are renewed. The holder stops earlier, by Margin.
+	// TokenTTL is in how long the lease's tokens and further units expire, under a
+	// pace rule little longer than it takes to spend them; SlotTTL in how long its
+	// slots do unless they are renewed. The holder stops earlier, by Margin.
 	TokenTTL time.Duration
 	SlotTTL  time.Duration
 	// Waited is how long the request stood in line; above 0 means that the
@@ -119,11 +131,13 @@ type Refusal struct {
 	Wait   time.Duration
 }
 
-// Point says that Count of a lease's tokens had been spent by Age before the
-// message that carries it was sent. Counts are cumulative for the lease.
+// Point says that Count of a lease's tokens, and Units of its further units, had
+// been spent by Age before the message that carries it was sent. Counts are
+// cumulative for the lease, also those of units.
 type Point struct {
 	Count int64
 	Age   time.Duration
+	Units Units
 }
 
 // Count is what has become of one lease so far. Every number in it is
@@ -132,12 +146,13 @@ type Point struct {
 type Count struct {
 	ID   ID
 	Keys []Key
-	// Points are the spends not yet known to be recorded, by rising Count.
+	// Points are the spends not yet known to be recorded, by rising counts.
 	// A point that adds nothing is skipped.
 	Points []Point
-	// Returned is how many tokens have gone back unspent. A return, once sent,
-	// is gone, whatever became of it.
-	Returned int64
+	// Returned is how many tokens have gone back unspent, ReturnedUnits how many
+	// of each further unit. A return, once sent, is gone, whatever became of it.
+	Returned      int64
+	ReturnedUnits Units
 	// Freed is how many slots have come back with the upstream's answer to
 	// their last call, Cut how many without it: those are free a guard later.
 	Freed int64
@@ -182,8 +197,8 @@ type Renewal struct {
 	SlotTTL time.Duration
 }
 
-// Recall asks a holder, because others wait, to give back its idle tokens and,
-// as they become idle, up to Slots slots of what it holds on Key.
+// Recall asks a holder, because others wait, to give back its idle tokens and
+// units and, as they become idle, up to Slots slots of what it holds on Key.
 type Recall struct {
 	Holder Holder
 	Key    Key
@@ -213,7 +228,24 @@ func (r *Request) Validate() error {
 	case r.Patience < 0:
 		return fmt.Errorf("%w: patience %v is negative", ErrBadRequest, r.Patience)
 	}
+	if err := r.validUnits(); err != nil {
+		return err
+	}
 	return validKeys(r.Keys, r.Keys)
+}
+
+func (r *Request) validUnits() error {
+	for _, units := range []Units{r.Need.Units, r.Want.Units} {
+		if err := units.Validate(); err != nil {
+			return err
+		}
+	}
+	for _, need := range r.Need.Units {
+		if want := r.Want.Units.Of(need.Unit); want < need.N {
+			return fmt.Errorf("%w: want of %d %s is below need of %d", ErrBadRequest, want, need.Unit, need.N)
+		}
+	}
+	return nil
 }
 
 // Validate says what is wrong with a report, wrapping ErrBadKey or
@@ -233,10 +265,16 @@ func (r *Report) Validate() error {
 		if c.Returned < 0 || c.Freed < 0 || c.Cut < 0 {
 			return fmt.Errorf("%w: lease %v has a negative count", ErrBadRequest, c.ID)
 		}
+		if err := c.ReturnedUnits.Validate(); err != nil {
+			return fmt.Errorf("%w, in what lease %v returned", err, c.ID)
+		}
 		for _, p := range c.Points {
 			if p.Count < 0 || p.Age < 0 {
 				return fmt.Errorf("%w: lease %v has a point of count %d and age %v; neither may be negative",
 					ErrBadRequest, c.ID, p.Count, p.Age)
+			}
+			if err := p.Units.Validate(); err != nil {
+				return fmt.Errorf("%w, in a point of lease %v", err, c.ID)
 			}
 		}
 	}

@@ -213,7 +213,7 @@ func (r *reader) conflict(at place, before, rule algo.Rule) {
 
 // counted is what two rules have in common of which the stricter would do.
 func counted(rule algo.Rule) algo.Rule {
-	return algo.Rule{Kind: rule.Kind, Period: rule.Period, Zone: rule.Zone}
+	return algo.Rule{Kind: rule.Kind, Period: rule.Period, Zone: rule.Zone, Unit: rule.Unit}
 }
 
 func (r *reader) guard(f field) time.Duration {

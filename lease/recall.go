@@ -12,13 +12,13 @@ import (
 const recallScan = 64
 
 // recall asks holders to give back what is idle where others wait for it: tokens
-// of everybody, slots of whoever holds more than the one who waits. A holder is
-// asked for tokens at most once in RecallEvery, and for the slots of a lease,
-// since a holder that knows that others wait gives back by itself.
+// and units of everybody, slots of whoever holds more than the one who waits. A
+// holder is asked for tokens at most once in RecallEvery, and for the slots of a
+// lease, since a holder that knows that others wait gives back by itself.
 func (l *Ledger) recall() {
 	for _, a := range l.accountsInLine() {
-		lacksTokens, lacksSlots := l.lackers(a)
-		if lacksTokens == 0 && len(lacksSlots) == 0 {
+		lacking, lacksSlots := l.lackers(a)
+		if len(lacking) == 0 && len(lacksSlots) == 0 {
 			continue
 		}
 		take := a.excess(lacksSlots)
@@ -29,7 +29,8 @@ func (l *Ledger) recall() {
 			if l.now.Sub(le.recalled) < l.config.RecallEvery {
 				ask = 0
 			}
-			idle := lacksTokens > 0 && le.tokens.rest() > 0 && l.asksTokens(a, holder)
+			has := slices.ContainsFunc(lacking, func(of resource) bool { return le.rest(of) > 0 })
+			idle := has && l.asksTokens(a, holder)
 			if ask == 0 && !idle {
 				continue
 			}
@@ -87,21 +88,26 @@ func (l *Ledger) accountsInLine() []*account {
 	return found
 }
 
-// lackers says how many waiters lack tokens at a, and whose lack slots.
-func (l *Ledger) lackers(a *account) (lacksTokens int, lacksSlots []Holder) {
+// lackers says what but slots waiters lack at a, and whose lack slots.
+func (l *Ledger) lackers(a *account) (lacking []resource, lacksSlots []Holder) {
 	freeTokens, freeSlots := a.free(l.now, tokens), a.free(l.now, slots)
 	seen := 0
 	for e := a.line.front(); e != nil && seen < recallScan; e = e.Next() {
 		seen++
 		w := e.Value.(*waiter)
-		if w.req.Need.Tokens > freeTokens {
-			lacksTokens++
+		if w.req.Need.Tokens > freeTokens && !slices.Contains(lacking, tokens) {
+			lacking = append(lacking, tokens)
+		}
+		for _, u := range w.req.Need.Units {
+			if of := resource(u.Unit); u.N > a.free(l.now, of) && !slices.Contains(lacking, of) {
+				lacking = append(lacking, of)
+			}
 		}
 		if l.needsSlot(a, w) && max(w.req.Need.Slots, 1) > freeSlots {
 			lacksSlots = append(lacksSlots, w.req.ID.Holder)
 		}
 	}
-	return lacksTokens, lacksSlots
+	return lacking, lacksSlots
 }
 
 // excess says how many slots to ask of each holder, so that those who wait come

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"slices"
+
 	"ration/algo"
 )
 
@@ -26,9 +28,10 @@ type LeaseRecord struct {
 	Began  algo.Instant
 	Tokens Part
 	Slots  Part
+	Units  []UnitPart // by name; nil in a lease of calls alone
 }
 
-// Part is the tokens of a lease, or its slots. Of slots, the spent ones are those
+// Part is the tokens of a lease, or its slots, or what it has of another unit. Of slots, the spent ones are those
 // cut.
 type Part struct {
 	Granted  int64
@@ -61,6 +64,7 @@ func (a *account) record(now algo.Instant) Record {
 			Began:  le.began,
 			Tokens: le.tokens,
 			Slots:  le.slots,
+			Units:  slices.Clone(le.units),
 		})
 	}
 	return r
@@ -117,7 +121,7 @@ func (l *Ledger) Restore(r Record) {
 		return
 	}
 	a := l.open(Match{r.Key, limit})
-	l.keep(a)
+	l.retain(a)
 	l.use(a)
 	for i, rule := range a.contract.rules {
 		a.windows[i] = rule.spec.Restore(r.state(rule, l.now))
@@ -138,11 +142,7 @@ func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
 	window := rule.spec.Window(now)
 	fresh := window.State(now)
 	for _, le := range r.Leases {
-		if rule.of == slots {
-			fresh.Held += le.Slots.rest()
-		} else {
-			fresh.Held += le.Tokens.rest()
-		}
+		fresh.Held += (&lease{tokens: le.Tokens, slots: le.Slots, units: le.Units}).rest(rule.of)
 	}
 	return fresh
 }
@@ -150,7 +150,7 @@ func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
 func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
 	le := l.leases[named(r.ID, r.Keys)]
 	if le == nil {
-		le = &lease{id: r.ID, keys: r.Keys, began: r.Began, tokens: r.Tokens, slots: r.Slots}
+		le = &lease{id: r.ID, keys: r.Keys, began: r.Began, tokens: r.Tokens, slots: r.Slots, units: slices.Clone(r.Units)}
 		o := owner{r.ID.Holder, le.name().tenant}
 		if h, ok := l.holders.Get(o); ok {
 			le.holder = h
@@ -160,6 +160,9 @@ func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
 		l.begin(le)
 		l.stats.Adopted += le.tokens.rest()
 		l.stats.SlotsAdopted += le.slots.rest()
+		for i := range le.units {
+			l.stats.UnitsAdopted += le.units[i].rest()
+		}
 		if at, ok := le.expires(); ok {
 			l.timers.set(timer{at: at, lease: le})
 		}

@@ -11,7 +11,8 @@ import (
 
 // Stats counts what a ledger has done since it began. Tokens balance at every
 // moment: Granted + Adopted = Spent + Returned + Expired + what live leases hold;
-// slots likewise, by SlotsFreed, SlotsCut and SlotsExpired.
+// slots likewise, by SlotsFreed, SlotsCut and SlotsExpired, and further units, all
+// of them added up.
 type Stats struct {
 	Leases   int64 // granted
 	Granted  int64 // tokens
@@ -25,6 +26,12 @@ type Stats struct {
 	SlotsCut     int64
 	SlotsExpired int64
 	SlotsAdopted int64
+
+	UnitsGranted  int64
+	UnitsSpent    int64
+	UnitsReturned int64
+	UnitsExpired  int64
+	UnitsAdopted  int64
 
 	Refused map[string]int64 // requests, by the code of the reason
 	Waited  int64            // requests that stood in line
@@ -124,6 +131,7 @@ func (l *Ledger) Summary(now algo.Instant) Status {
 	for _, le := range l.leases {
 		s.Held.Tokens += le.tokens.rest()
 		s.Held.Slots += le.slots.rest()
+		s.Held.Units = sumUnits(s.Held.Units, le.units, (*Part).rest)
 	}
 	return s
 }
@@ -176,6 +184,7 @@ func (a *account) status(now algo.Instant) KeyStatus {
 		h := held[le.id.Holder]
 		h.Tokens += le.tokens.rest()
 		h.Slots += le.slots.rest()
+		h.Units = sumUnits(h.Units, le.units, (*Part).rest)
 		held[le.id.Holder] = h
 	}
 	for h, m := range held {

@@ -18,16 +18,17 @@ import (
 // virtual time, with one holder's message or a step of time a command.
 //
 //	policy                    a ledger under the policy given as input
-//	ask ID [key= want= need= slots= patience= sent=]    one copy of a request
+//	ask ID [key= want= need= slots= units= wantunits= patience= sent=]    one copy of a request
 //	report HOLDER [heartbeat goodbye sent=]             input: a line per lease
-//	    ID [points=(count age, ...)] [returned= freed= cut=]
+//	    ID [spent=COUNT[+UNITS]@AGE,...] [returned= back=UNITS freed= cut=]
 //	    give up ID
 //	pass D                    time passes; what comes about by itself is shown
 //	status                    the windows
 //	stats NAME...             those counts that are not zero
 //	restore                   another ledger takes over from the records
 //
-// An ID is holder/sequence. Keys default to k, needs to 1 token.
+// An ID is holder/sequence. Keys default to k, needs to 1 token. UNITS are written
+// as 1200tokens, several joined by +.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		s := &story{t: t, now: start, records: map[lease.Key]lease.Record{}}
@@ -110,6 +111,10 @@ func (s *story) ask(d *datadriven.TestData) string {
 			r.Need.Slots = number(s.t, a.Vals[0])
 		case "wantslots":
 			wantSlots = number(s.t, a.Vals[0])
+		case "units":
+			r.Need.Units = units(s.t, a.Vals[0])
+		case "wantunits":
+			r.Want.Units = units(s.t, a.Vals[0])
 		case "patience":
 			r.Patience = duration(s.t, a.Vals[0])
 		case "sent": // so long ago
@@ -120,6 +125,9 @@ func (s *story) ask(d *datadriven.TestData) string {
 	}
 	r.Want.Tokens = max(r.Want.Tokens, r.Need.Tokens)
 	r.Want.Slots = max(wantSlots, r.Need.Slots)
+	if r.Want.Units == nil {
+		r.Want.Units = r.Need.Units
+	}
 	require.NoError(s.t, r.Validate())
 	return s.turn(lease.Message{Request: r}, d.CmdArgs[0].Key)
 }
@@ -148,14 +156,17 @@ func (s *story) report(d *datadriven.TestData) string {
 			switch name {
 			case "returned":
 				c.Returned = number(s.t, value)
+			case "back":
+				c.ReturnedUnits = units(s.t, value)
 			case "freed":
 				c.Freed = number(s.t, value)
 			case "cut":
 				c.Cut = number(s.t, value)
-			case "spent": // count@age,...
+			case "spent":
 				for _, p := range strings.Split(value, ",") {
 					n, age, _ := strings.Cut(p, "@")
-					c.Points = append(c.Points, lease.Point{Count: number(s.t, n), Age: duration(s.t, age)})
+					n, of, _ := strings.Cut(n, "+")
+					c.Points = append(c.Points, lease.Point{Count: number(s.t, n), Age: duration(s.t, age), Units: units(s.t, of)})
 				}
 			default:
 				d.Fatalf(s.t, "unknown count %s", name)
@@ -230,6 +241,9 @@ func tell(a lease.Answer) string {
 	switch a.Outcome {
 	case lease.Granted:
 		text := fmt.Sprintf("granted %d tokens for %v", a.Granted.Tokens, a.TokenTTL)
+		if len(a.Granted.Units) > 0 {
+			text = fmt.Sprintf("granted %d tokens, and %s, for %v", a.Granted.Tokens, a.Granted.Units, a.TokenTTL)
+		}
 		if a.Granted.Slots > 0 {
 			text += fmt.Sprintf(", %d slots for %v", a.Granted.Slots, a.SlotTTL)
 		}
@@ -274,6 +288,7 @@ func (s *story) stats(d *datadriven.TestData) string {
 	all := map[string]int64{
 		"granted": st.Granted, "spent": st.Spent, "returned": st.Returned, "expired": st.Expired,
 		"clamped": st.Clamped, "skipped": st.PointsSkipped, "late": st.ReportedLate, "ended": st.ReportedEnded,
+		"ugranted": st.UnitsGranted, "uspent": st.UnitsSpent, "ureturned": st.UnitsReturned, "uexpired": st.UnitsExpired,
 		"replayed": st.Replayed, "stale": st.Stale, "early": st.GivenUpEarly, "beforegrant": st.PointsBeforeGrant,
 	}
 	var b strings.Builder
@@ -293,6 +308,17 @@ func (s *story) restore() string {
 		s.ledger.Restore(r)
 	}
 	return ""
+}
+
+// units reads units such as 1200tokens+3images.
+func units(t *testing.T, text string) lease.Units {
+	amounts := map[string]int64{}
+	for part := range strings.SplitSeq(text, "+") {
+		if name := strings.TrimLeft(part, "0123456789"); name != "" {
+			amounts[name] = number(t, strings.TrimSuffix(part, name))
+		}
+	}
+	return lease.UnitsOf(amounts)
 }
 
 func number(t *testing.T, text string) int64 {

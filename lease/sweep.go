@@ -110,9 +110,9 @@ func (l *Ledger) use(a *account) {
 	}
 }
 
-// keep counts an account as a key in memory, from its first change or waiter
+// retain counts an account as a key in memory, from its first change or waiter
 // until it is dropped.
-func (l *Ledger) keep(a *account) {
+func (l *Ledger) retain(a *account) {
 	if a.kept {
 		return
 	}

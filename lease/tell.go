@@ -72,17 +72,14 @@ func (l *Ledger) count(le *lease, c Count, arrived algo.Instant) {
 		l.stats.ReportedLate++ // what is left counts as spent at the expiry
 	} else {
 		for _, point := range c.Points {
-			n := min(point.Count, p.Granted-p.Returned) - p.Spent
-			if n <= 0 {
-				l.stats.PointsSkipped++
-				continue
-			}
-			l.settle(le, tokens, n, l.dated(le, point.Age, arrived))
-			l.stats.Spent += n
+			l.point(le, point, arrived)
 		}
 		if n := l.clamped(p, c.Returned-p.Returned); n > 0 {
 			l.giveBack(le, tokens, n)
 			l.stats.Returned += n
+		}
+		for _, u := range c.ReturnedUnits {
+			l.returnUnit(le, u)
 		}
 	}
 	s := &le.slots
@@ -96,6 +93,49 @@ func (l *Ledger) count(le *lease, c Count, arrived algo.Instant) {
 	if n := l.clamped(s, c.Freed-s.Returned); n > 0 {
 		l.giveBack(le, slots, n)
 		l.stats.SlotsFreed += n
+	}
+}
+
+// point settles what a point adds to the spent tokens and units of a lease, all at
+// its date.
+func (l *Ledger) point(le *lease, p Point, arrived algo.Instant) {
+	n := le.tokens.adds(p.Count)
+	units := false
+	for _, u := range p.Units {
+		part := le.part(resource(u.Unit))
+		units = units || part != nil && part.adds(u.N) > 0
+	}
+	if n == 0 && !units {
+		l.stats.PointsSkipped++
+		return
+	}
+	at := l.dated(le, p.Age, arrived)
+	if n > 0 {
+		l.settle(le, tokens, n, at)
+		l.stats.Spent += n
+	}
+	for _, u := range p.Units {
+		of := resource(u.Unit)
+		if part := le.part(of); part != nil && part.adds(u.N) > 0 {
+			n := part.adds(u.N)
+			l.settle(le, of, n, at)
+			l.stats.UnitsSpent += n
+		}
+	}
+}
+
+// adds is how many more than it knows of have been spent, if count have been.
+func (p *Part) adds(count int64) int64 { return max(0, min(count, p.Granted-p.Returned)-p.Spent) }
+
+func (l *Ledger) returnUnit(le *lease, returned UnitAmount) {
+	of := resource(returned.Unit)
+	p := le.part(of)
+	if p == nil {
+		return
+	}
+	if n := l.clamped(p, returned.N-p.Returned); n > 0 {
+		l.giveBack(le, of, n)
+		l.stats.UnitsReturned += n
 	}
 }
 
@@ -152,14 +192,10 @@ func (l *Ledger) giveUp(h *holder, id name) {
 	switch le, w := l.leases[id], l.waiting[id]; {
 	case le != nil:
 		l.stats.GivenUpGranted++
-		for of := range resource(resources) {
-			n := le.part(of).rest()
-			l.giveBack(le, of, n)
-			if of == tokens {
-				l.stats.Returned += n
-			} else {
-				l.stats.SlotsFreed += n
-			}
+		l.stats.Returned += l.giveBackRest(le, tokens)
+		l.stats.SlotsFreed += l.giveBackRest(le, slots)
+		for _, u := range le.units {
+			l.stats.UnitsReturned += l.giveBackRest(le, resource(u.Unit))
 		}
 		l.endIfOver(le)
 	case w != nil:
@@ -173,4 +209,10 @@ func (l *Ledger) giveUp(h *holder, id name) {
 			l.remember(h, id.Seq, nil)
 		}
 	}
+}
+
+func (l *Ledger) giveBackRest(le *lease, of resource) int64 {
+	n := le.rest(of)
+	l.giveBack(le, of, n)
+	return n
 }

@@ -9,6 +9,13 @@ type Books struct {
 	Expired  int64 // lost to a deadline, or with a lease that ended early
 	Held     int64 // at hand, or in the hands of calls
 
+	// Units besides calls likewise, all of them added up.
+	UnitsGranted  int64
+	UnitsSpent    int64
+	UnitsReturned int64
+	UnitsExpired  int64
+	UnitsHeld     int64
+
 	Requests     int64 // copies of requests sent
 	Grants       int64 // leases taken
 	Refusals     int64
@@ -30,6 +37,11 @@ func (b *Books) Add(o Books) {
 	b.Returned += o.Returned
 	b.Expired += o.Expired
 	b.Held += o.Held
+	b.UnitsGranted += o.UnitsGranted
+	b.UnitsSpent += o.UnitsSpent
+	b.UnitsReturned += o.UnitsReturned
+	b.UnitsExpired += o.UnitsExpired
+	b.UnitsHeld += o.UnitsHeld
 	b.Requests += o.Requests
 	b.Grants += o.Grants
 	b.Refusals += o.Refusals
@@ -48,9 +60,12 @@ func (b *Books) Add(o Books) {
 // until the Tick or Report that dates it.
 func (p *Pool) Books() Books {
 	b := p.books
-	b.Held = p.open
+	b.Held, b.UnitsHeld = p.open, p.unitsOpen
 	for _, h := range p.leases {
 		b.Held += h.left.Load() + h.swift.Load() - h.dated
+		for i := range h.units {
+			b.UnitsHeld += h.units[i].left
+		}
 	}
 	return b
 }

@@ -3,6 +3,8 @@ package worker
 import (
 	"fmt"
 	"time"
+
+	"ration/lease"
 )
 
 // State is how far a call has come.
@@ -48,6 +50,7 @@ type Call struct {
 	Owner any
 
 	cost  int64
+	more  *more // what it costs besides; nil if nothing
 	slot  bool
 	state State
 	err   error
@@ -75,6 +78,14 @@ func (c *Call) Err() error { return c.err }
 
 // Cost is how many tokens the call asked for.
 func (c *Call) Cost() int64 { return c.cost }
+
+// Units are what else the call asked for.
+func (c *Call) Units() lease.Units {
+	if c.more == nil {
+		return nil
+	}
+	return c.more.cost
+}
 
 // Sent is the holder's elapsed time at which the call was spent: the very
 // instant that reports date it with.

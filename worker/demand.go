@@ -1,6 +1,9 @@
 package worker
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // memory is how long the estimate of demand looks back: a tenth of a second
 // follows a burst and outlives the gap between two calls.
@@ -12,6 +15,7 @@ type demand struct {
 	rate  float64 // tokens a second
 	at    time.Duration
 	taken int64
+	units []unitDemand // of those that calls took of late
 
 	batch     int64         // what to ask for while nobody else wants it
 	grantedAt time.Duration // when the last grant came
@@ -29,7 +33,46 @@ func (d *demand) look(now time.Duration) {
 	}
 	m, g := memory.Seconds(), gap.Seconds()
 	d.rate = (d.rate*m + float64(d.taken)) / (m + g)
+	d.lookUnits(m, g)
 	d.taken, d.at = 0, now
+}
+
+// unitDemand estimates how fast a unit besides calls is taken.
+type unitDemand struct {
+	unit  string
+	rate  float64
+	taken int64
+}
+
+func (d *demand) tookUnit(unit string, n int64) {
+	i := slices.IndexFunc(d.units, func(u unitDemand) bool { return u.unit == unit })
+	if i < 0 {
+		i = len(d.units)
+		d.units = append(d.units, unitDemand{unit: unit})
+	}
+	d.units[i].taken += n
+}
+
+// lookUnits does for units what look does for tokens. A unit that is hardly taken
+// any more beside them is forgotten.
+func (d *demand) lookUnits(memory, gap float64) {
+	if len(d.units) == 0 {
+		return
+	}
+	for i := range d.units {
+		u := &d.units[i]
+		u.rate = (u.rate*memory + float64(u.taken)) / (memory + gap)
+		u.taken = 0
+	}
+	d.units = slices.DeleteFunc(d.units, func(u unitDemand) bool { return d.per(&u) < 1e-6 })
+}
+
+// per is how many of a unit are taken for one token.
+func (d *demand) per(u *unitDemand) float64 {
+	if d.rate <= 0 {
+		return 0
+	}
+	return u.rate / d.rate
 }
 
 // within is how many tokens are taken in a span, at the present rate, rounded
@@ -42,10 +85,10 @@ func (d *demand) within(span time.Duration) int64 {
 	return int64(n)
 }
 
-// gotBatch notes a grant of n tokens where so many were wanted. One that fell
-// short says nothing of how fast a batch is used up.
-func (d *demand) gotBatch(now time.Duration, n, wanted int64) {
-	d.grantedAt, d.granted, d.grown = now, n, n < wanted
+// gotBatch notes a grant of n tokens. One that fell short of what was wanted says
+// nothing of how fast a batch is used up.
+func (d *demand) gotBatch(now time.Duration, n int64, short bool) {
+	d.grantedAt, d.granted, d.grown = now, n, short
 }
 
 // usedUp is called when more is wanted. A batch that did not last for span is

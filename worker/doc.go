@@ -13,6 +13,10 @@
 // driven with the holder's elapsed time. A [Worker] is the shell around many
 // pools that reads the clock, sends the messages and wakes the callers.
 //
+// A call may cost further units besides tokens. What it takes it takes at one
+// instant, all or nothing, from whatever leases have it; each lease tells of its
+// own part, at the same date.
+//
 // # Driving a Pool
 //
 // Whoever owns a pool calls it from one goroutine, or under one lock, with the
@@ -21,7 +25,7 @@
 //	c := pool.Ask(now, cost, slot, until)  // Taken, Waiting or Failed
 //	pool.Spend(later, c)                   // Taken -> Running; false: Taken anew, Waiting or Failed
 //	pool.Finish / Abandon / Cancel(now, c); pool.Settle(now, c, used)
-//	pool.Allow(now, n)                     // local only, tokens only
+//	pool.Allow(now, n)                     // local only, without a slot
 //
 //	pool.Served()              // calls decided meanwhile: Taken (Spend them), Failed, Lost
 //	pool.Requests(now)         // copies to send at this instant: their Sent is now

@@ -53,9 +53,22 @@ func passing(err error) bool {
 	return true
 }
 
+// badUnits is the error of a cost in units that is none.
+type badUnits struct{ error }
+
+func (e badUnits) Error() string {
+	return "worker: " + strings.TrimPrefix(e.error.Error(), lease.ErrBadRequest.Error()+": ")
+}
+
+// Unwrap gives what lease says.
+func (e badUnits) Unwrap() error { return e.error }
+
 // overspend is the error of settling more than the cost that was asked for.
-type overspend struct{ used, cost int64 }
+type overspend struct {
+	used, cost int64
+	unit       string // with a blank before it; empty for tokens
+}
 
 func (e overspend) Error() string {
-	return fmt.Sprintf("worker: settled %d, but the call asked for %d; the %d count as spent, ask for the most a call can use", e.used, e.cost, e.cost)
+	return fmt.Sprintf("worker: settled %d%s, but the call asked for %d; all that it asked for counts as spent, ask for the most a call can use", e.used, e.unit, e.cost)
 }

@@ -33,9 +33,9 @@ func ExamplePool() {
 
 	pool.Tick(400 * time.Millisecond)
 	counts, _ := pool.Report(400*time.Millisecond, false)
-	fmt.Println(counts[0].Points, "returned", counts[0].Returned)
+	fmt.Println(counts[0].Points[0].Count, "spent", counts[0].Points[0].Age, "ago,", counts[0].Returned, "returned")
 	// Output:
 	// waiting needs 1
 	// taken true running
-	// [{1 398ms}] returned 2
+	// 1 spent 398ms ago, 2 returned
 }

@@ -85,6 +85,10 @@ func (p *Pool) undo(now time.Duration, c *Call) {
 		p.putBack(now, part.from, part.n)
 	}
 	c.parts = c.parts[:0]
+	for _, u := range c.Units() {
+		p.demand.tookUnit(u.Unit, -u.N)
+	}
+	p.untakeUnits(now, c)
 	if h := c.slotOf; h != nil {
 		h.busy--
 		if !h.slotsGone {
@@ -109,8 +113,8 @@ func (p *Pool) stop(now time.Duration, c *Call) {
 	c.state = Done
 }
 
-// resolve counts used tokens of the call as spent, at its date.
-func (p *Pool) resolve(now time.Duration, c *Call, used int64) {
+// resolve counts used tokens and units of the call as spent, at its date.
+func (p *Pool) resolve(now time.Duration, c *Call, used int64, units lease.Units) {
 	if c.resolved {
 		return
 	}
@@ -126,20 +130,33 @@ func (p *Pool) resolve(now time.Duration, c *Call, used int64) {
 		p.open -= n
 		p.spent(h, n, c.sent)
 	}
-	c.resolved = c.open() == 0
+	p.resolveUnits(c, units)
+	c.resolved = !c.open()
 }
 
-func (c *Call) open() (n int64) {
+// open says that something the call took is neither spent nor given back.
+func (c *Call) open() bool {
 	for _, part := range c.parts {
-		n += part.n
+		if part.n > 0 {
+			return true
+		}
 	}
-	return n
+	for _, part := range c.unitParts() {
+		if part.n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // spent notes a spend and when it has to be told of.
 func (p *Pool) spent(h *holding, n int64, at time.Duration) {
 	h.point(n, at, p.points(h))
 	p.books.Spent += n
+	p.tellSpend(h, at)
+}
+
+func (p *Pool) tellSpend(h *holding, at time.Duration) {
 	switch {
 	case h.gone:
 	case p.ran(h), h.run && len(h.points)%(p.cfg.MaxPoints/2) == 0:
@@ -149,20 +166,21 @@ func (p *Pool) spent(h *holding, n int64, at time.Duration) {
 	}
 }
 
-// giveBack gives up to n tokens of a call to the next local caller; what nobody
+// giveBack gives what a call has not used to the next local caller; what nobody
 // takes goes back to the lessor at once.
-func (p *Pool) giveBack(now time.Duration, c *Call, n int64) {
-	if c.resolved || n == 0 {
+func (p *Pool) giveBack(now time.Duration, c *Call) {
+	if c.resolved {
 		return
 	}
 	c.resolved = true
-	parts := slices.Clone(c.parts)
+	parts, unitParts := slices.Clone(c.parts), c.unitParts()
 	for _, part := range parts {
 		part.from.open -= part.n
 		p.open -= part.n
 		p.putBack(now, part.from, part.n)
 	}
 	c.parts = c.parts[:0]
+	p.untakeUnits(now, c)
 	p.deal(now)
 	if p.line.count > 0 && (p.spaced() || !p.tight(now)) {
 		return // the head collects
@@ -170,6 +188,11 @@ func (p *Pool) giveBack(now time.Duration, c *Call, n int64) {
 	for _, part := range parts {
 		if !part.from.gone {
 			p.giveReturn(now, part.from, part.from.take(part.n))
+		}
+	}
+	for _, part := range unitParts {
+		if !part.from.gone {
+			p.returnUnit(now, part.from, part.at, part.n)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"ration/lease"
 )
 
 // Handle is a call that may leave: its cost is spent, and it has a slot where
@@ -79,10 +81,11 @@ func (h *Handle) Abandon() {
 }
 
 // Settle finishes a call that used no more than its cost: the rest goes to the
-// next local caller or back, as by Cancel. A used below 0 or above the cost is
-// an error that names both numbers; the whole cost is spent then.
-func (h *Handle) Settle(used int64) (err error) {
-	h.lane.do(func(now time.Duration) { err = h.lane.pool.Settle(now, h.call, used) })
+// next local caller or back, as by Cancel. Of a unit that is not named all is used.
+// A used below 0 or above the cost is an error that names both numbers; the whole
+// cost is spent then, of tokens and units.
+func (h *Handle) Settle(used int64, units ...lease.UnitAmount) (err error) {
+	h.lane.do(func(now time.Duration) { err = h.lane.pool.Settle(now, h.call, used, units...) })
 	h.end(context.Canceled)
 	return err
 }

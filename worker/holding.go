@@ -27,7 +27,8 @@ type holding struct {
 	spent    int64
 	returned int64
 	expired  int64
-	points   []mark // not acknowledged, by rising count
+	units    []unitStock // by name; nil in a lease of calls alone
+	points   []mark      // not acknowledged, by rising counts
 
 	slotDeadline time.Duration
 	idle, busy   int64
@@ -46,10 +47,12 @@ type holding struct {
 	ackSpent, ackReturned, ackFreed, ackCut int64
 }
 
-// mark says that count of a lease's tokens had been spent at an instant.
+// mark says that count of a lease's tokens, and so many of each of its units, had
+// been spent at an instant.
 type mark struct {
 	count int64
 	at    time.Duration
+	units []int64
 }
 
 // take takes up to n tokens and gives how many it got.
@@ -89,18 +92,23 @@ func (h *holding) spend(now time.Duration, n int64) bool {
 	return true
 }
 
-// point notes that n more had been spent at an instant. When most points wait
+// point notes that n more had been spent at an instant.
+func (h *holding) point(n int64, at time.Duration, most int) {
+	h.spent += n
+	h.note(at, most)
+}
+
+// note dates what has been spent since the last point. When most points wait
 // already, the two neighbours nearest in time become one at the later of their
 // dates, which delays the fewest tokens the least. Of a run it is the two with the
 // fewest: tokens dated together keep others from the rule as if spent together.
-func (h *holding) point(n int64, at time.Duration, most int) {
-	h.spent += n
+func (h *holding) note(at time.Duration, most int) {
 	h.unsaid = true
 	if k := len(h.points); k > 0 && h.points[k-1].at == at {
-		h.points[k-1].count = h.spent
+		h.points[k-1].count, h.points[k-1].units = h.spent, h.unitCounts()
 		return
 	}
-	h.points = append(h.points, mark{h.spent, at})
+	h.points = append(h.points, mark{h.spent, at, h.unitCounts()})
 	if len(h.points) <= most {
 		return
 	}
@@ -134,8 +142,9 @@ func (h *holding) acknowledge(c lease.Count) {
 	h.ackReturned = max(h.ackReturned, c.Returned)
 	h.ackFreed = max(h.ackFreed, c.Freed)
 	h.ackCut = max(h.ackCut, c.Cut)
+	h.acknowledgeUnits(c)
 	known := 0
-	for known < len(h.points) && h.points[known].count <= h.ackSpent {
+	for known < len(h.points) && h.points[known].count <= h.ackSpent && h.knownUnits(h.points[known]) {
 		known++
 	}
 	h.points = append(h.points[:0], h.points[known:]...)
@@ -148,7 +157,13 @@ func (h *holding) count(now time.Duration, keys []lease.Key) lease.Count {
 		c.Points = make([]lease.Point, len(h.points))
 		for i, m := range h.points {
 			c.Points[i] = lease.Point{Count: m.count, Age: max(0, now-m.at)}
+			if m.units != nil {
+				c.Points[i].Units = h.toldUnits(func(k int) int64 { return m.units[k] })
+			}
 		}
+	}
+	if h.units != nil {
+		c.ReturnedUnits = h.toldUnits(func(k int) int64 { return h.units[k].returned })
 	}
 	return c
 }
@@ -160,14 +175,14 @@ func (h *holding) over(now time.Duration) bool {
 		return true
 	}
 	slots := h.slotsGone || h.freed+h.cut == h.granted.Slots
-	if !slots || h.open > 0 {
+	if !slots || h.open > 0 || h.unitsOpen() {
 		return false
 	}
 	if now > h.deadline+grace && (h.slotsGone || h.granted.Slots == h.ackFreed+h.ackCut) {
 		return true
 	}
 	return h.spent+h.returned == h.granted.Tokens && h.swift.Load() == h.dated &&
-		h.ackSpent == h.spent && h.ackReturned == h.returned &&
+		h.ackSpent == h.spent && h.ackReturned == h.returned && h.unitsTold() &&
 		(h.slotsGone || h.ackFreed+h.ackCut == h.granted.Slots)
 }
 

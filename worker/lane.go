@@ -112,9 +112,9 @@ func (l *lane) spend(c *Call) {
 var errParked = errors.New("worker: parked")
 
 // acquire is Limiter.acquire on this lane, or errParked.
-func (l *lane) acquire(ctx context.Context, cost int64, slot, once bool) (*Handle, error) {
+func (l *lane) acquire(ctx context.Context, cost int64, units lease.Units, slot, once bool) (*Handle, error) {
 	h := &Handle{lane: l, parent: ctx}
-	state, kept := l.ask(h, cost, slot, once)
+	state, kept := l.ask(h, cost, units, slot, once)
 	if h.call == nil {
 		return nil, errParked
 	}
@@ -139,7 +139,7 @@ func (l *lane) acquire(ctx context.Context, cost int64, slot, once bool) (*Handl
 }
 
 // ask makes the call of a handle, unless the lane is parked.
-func (l *lane) ask(h *Handle, cost int64, slot, once bool) (state State, kept bool) {
+func (l *lane) ask(h *Handle, cost int64, units lease.Units, slot, once bool) (state State, kept bool) {
 	deadline, bounded := h.parent.Deadline()
 	l.do(func(now time.Duration) {
 		if l.parked {
@@ -149,7 +149,7 @@ func (l *lane) ask(h *Handle, cost int64, slot, once bool) (state State, kept bo
 		if bounded {
 			until = after(now, time.Until(deadline))
 		}
-		h.call = l.pool.Ask(now, cost, slot, until)
+		h.call = l.pool.Ask(now, cost, slot, until, units...)
 		h.call.Owner = h
 		if state, kept = l.advance(now, h, once); state == Waiting {
 			h.ready = make(chan struct{}, 1)
@@ -201,14 +201,14 @@ func because(err, trouble error) error {
 	return err
 }
 
-// allow takes n tokens at hand when Allow could not by itself, unless the lane is
-// parked.
-func (l *lane) allow(n int64) (ok, parked bool) {
+// allow takes n tokens and such units at hand when Allow could not by itself,
+// unless the lane is parked.
+func (l *lane) allow(n int64, units lease.Units) (ok, parked bool) {
 	l.do(func(now time.Duration) {
 		if parked = l.parked; parked {
 			return
 		}
-		c := l.pool.Try(now, n)
+		c := l.pool.Try(now, n, units...)
 		if c == nil {
 			return
 		}

@@ -19,21 +19,21 @@ func (p *Pool) Close(now time.Duration) {
 	}
 	for c := p.taken.head; c != nil; c = p.taken.head {
 		p.stop(now, c)
-		p.giveBack(now, c, c.cost)
+		p.giveBack(now, c)
 		p.slotBack(now, c, true)
 		c.state, c.err = Failed, ErrClosed
 		p.tell(c)
 	}
 	for _, c := range slices.Clone(p.running) {
 		p.stop(now, c)
-		p.resolve(now, c, c.cost)
+		p.resolve(now, c, c.cost, c.Units())
 		p.slotBack(now, c, false)
 		c.state, c.err = Lost, ErrClosed
 		p.tell(c)
 	}
 	for _, c := range p.settling {
 		if !c.resolved {
-			p.resolve(now, c, c.cost)
+			p.resolve(now, c, c.cost, c.Units())
 		}
 	}
 	p.settling = nil
@@ -66,7 +66,7 @@ func (p *Pool) Restart(now time.Duration) {
 // Idle says that the pool holds nothing, wants nothing and has nothing to tell.
 func (p *Pool) Idle() bool {
 	return len(p.leases) == 0 && p.line.count == 0 && len(p.requests) == 0 &&
-		len(p.givenUp) == 0 && p.open == 0 && len(p.served) == 0
+		len(p.givenUp) == 0 && p.open == 0 && p.unitsOpen == 0 && len(p.served) == 0
 }
 
 // Holds says whether there is anything for a heartbeat to name.

@@ -27,9 +27,15 @@ func (l *Limiter) Allow() bool { return l.AllowN(1) }
 // has been asked for. It is false for n below 1, while callers wait, and always
 // on a key with a concurrency rule: Acquire works there.
 //
+// With units it is the same for both together, and false if the units are not as
+// lease.Units are; it then takes a lock.
+//
 // The take comes first and the clock is read after: a process that is stopped
 // in between finds the deadline passed, and has not spent.
-func (l *Limiter) AllowN(n int64) bool {
+func (l *Limiter) AllowN(n int64, units ...lease.UnitAmount) bool {
+	if len(units) > 0 {
+		return n > 0 && lease.Units(units).Validate() == nil && l.allow(n, units)
+	}
 	if n < 1 {
 		return false
 	}
@@ -41,38 +47,39 @@ func (l *Limiter) AllowN(n int64) bool {
 	if h != nil && h.takeAll(n) && h.spend(l.worker.clock.now(), n) {
 		return true
 	}
-	return l.allow(n)
+	return l.allow(n, nil)
 }
 
 // Wait is WaitN of 1.
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
-// WaitN waits until n tokens are spent, or ctx ends: then it gives ctx's error,
+// WaitN waits until n tokens and such units are spent, or ctx ends: then it gives ctx's error,
 // and nothing is taken. n below 1 is an error. A *RefusedError says that waiting
 // does not help, or would take longer than ctx allows; it wraps
 // lease.ErrNeedsSlot on a key with a concurrency rule, since WaitN could not
 // give the slot back: use Acquire there. Callers are served in order.
-func (l *Limiter) WaitN(ctx context.Context, n int64) error {
-	if ctx.Err() == nil && n > 0 {
+func (l *Limiter) WaitN(ctx context.Context, n int64, units ...lease.UnitAmount) error {
+	if ctx.Err() == nil && n > 0 && len(units) == 0 {
 		if h := l.lane.Load().pool.live.Load(); h != nil && h.takeAll(n) && h.spend(l.worker.clock.now(), n) {
 			return nil
 		}
 	}
-	_, err := l.acquire(ctx, n, false, true)
+	_, err := l.acquire(ctx, n, units, false, true)
 	return err
 }
 
-// Acquire waits until cost tokens are spent, with a slot where a concurrency
-// rule binds, and gives a handle that has to be ended by one of its methods.
-// Errors are as for WaitN.
-func (l *Limiter) Acquire(ctx context.Context, cost int64) (*Handle, error) {
-	return l.acquire(ctx, cost, true, false)
+// Acquire waits until cost tokens and such units are spent, all at one instant,
+// with a slot where a concurrency rule binds, and gives a handle that has to be
+// ended by one of its methods. Errors are as for WaitN; units that are not as
+// lease.Units are is one. The units are kept.
+func (l *Limiter) Acquire(ctx context.Context, cost int64, units ...lease.UnitAmount) (*Handle, error) {
+	return l.acquire(ctx, cost, units, true, false)
 }
 
 // allow is AllowN where what it saw without the lock was not enough.
-func (l *Limiter) allow(n int64) bool {
+func (l *Limiter) allow(n int64, units lease.Units) bool {
 	for {
-		if ok, parked := l.lane.Load().allow(n); !parked {
+		if ok, parked := l.lane.Load().allow(n, units); !parked {
 			return ok
 		}
 		l.follow()
@@ -81,15 +88,18 @@ func (l *Limiter) allow(n int64) bool {
 
 // acquire waits until n tokens are spent, or ctx ends: then nothing stays taken
 // for it. With once the call is finished in the same breath.
-func (l *Limiter) acquire(ctx context.Context, n int64, slot, once bool) (*Handle, error) {
+func (l *Limiter) acquire(ctx context.Context, n int64, units lease.Units, slot, once bool) (*Handle, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("worker: a cost of %d; the least is 1", n)
+	}
+	if err := units.Validate(); err != nil {
+		return nil, badUnits{err}
 	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		h, err := l.lane.Load().acquire(ctx, n, slot, once)
+		h, err := l.lane.Load().acquire(ctx, n, units, slot, once)
 		if err != errParked {
 			return h, err
 		}

@@ -1,11 +1,14 @@
 package worker
 
+import "ration/lease"
+
 // line is where local callers wait, first come first served. A caller that
 // leaves from the middle costs no more than one that leaves from the front.
 type line struct {
 	head, tail *Call
 	count      int
 	cost       int64
+	units      lease.Units
 }
 
 // insert puts c where its order of asking belongs: at the end for a new call,
@@ -28,6 +31,7 @@ func (l *line) insert(c *Call) {
 	}
 	l.count++
 	l.cost += c.cost
+	l.units = plus(l.units, c.Units(), 1)
 }
 
 func (l *line) remove(c *Call) {
@@ -44,4 +48,5 @@ func (l *line) remove(c *Call) {
 	c.prev, c.next = nil, nil
 	l.count--
 	l.cost -= c.cost
+	l.units = plus(l.units, c.Units(), -1)
 }

@@ -78,7 +78,7 @@ func (p *Pool) unasked(r *request) *Call {
 	looked := 0
 	for c := p.line.head; c != nil && looked < 4*p.cfg.MaxInFlight; c = c.next {
 		looked++
-		if c.request == nil && (r.need.Tokens == 0 || c.cost == r.need.Tokens) && (c.slot || !r.forSlot()) {
+		if c.request == nil && (r.need.Tokens == 0 || c.cost == r.need.Tokens && slices.Equal(c.Units(), r.need.Units)) && (c.slot || !r.forSlot()) {
 			return c
 		}
 	}
@@ -113,7 +113,7 @@ func (p *Pool) cover(now time.Duration) {
 			continue
 		}
 		switch {
-		case inTokens && v.idle == 0 && v.tokens >= v.cost && p.slotless(c):
+		case inTokens && v.idle == 0 && v.tokens >= v.cost && v.units.Covers(v.unitCost) && p.slotless(c):
 			return // enough for all the rest
 		case !inTokens && v.slots >= v.callers:
 			return
@@ -125,6 +125,7 @@ func (p *Pool) cover(now time.Duration) {
 		if !own {
 			v.callers--
 			v.cost -= c.cost
+			v.unitCost = plus(v.unitCost, c.Units(), -1)
 		}
 	}
 }
@@ -139,22 +140,39 @@ type view struct {
 	slots         int64 // coming, each with its caller's tokens
 	forSlots      int   // requests for them
 	callers, cost int64
+	units         lease.Units // as tokens
+	unitCost      lease.Units // as cost
+}
+
+// serves says that what is there is enough for c, and takes that away.
+func (v *view) serves(c *Call) bool {
+	if v.tokens < c.cost || !v.units.Covers(c.Units()) {
+		return false
+	}
+	v.tokens -= c.cost
+	v.units = plus(v.units, c.Units(), -1)
+	return true
 }
 
 func (p *Pool) survey(now time.Duration) view {
 	v := view{tokens: p.atHand(now), callers: int64(p.line.count), cost: p.line.cost}
+	if len(p.line.units) > 0 {
+		v.units, v.unitCost = p.unitsAtHand(now), slices.Clone(p.line.units)
+	}
 	for _, r := range p.requests {
 		need := lease.Amount{}
 		if r.call != nil {
 			need = r.need
 			v.callers--
 			v.cost -= r.call.cost
+			v.unitCost = plus(v.unitCost, r.call.Units(), -1)
 		}
 		if r.forSlot() {
 			v.slots += r.want.Slots - need.Slots
 			v.forSlots++
 		} else {
 			v.tokens += r.want.Tokens - need.Tokens
+			v.units = plus(plus(v.units, r.want.Units, 1), need.Units, -1)
 		}
 	}
 	idle, busy := p.slots(now)
@@ -168,17 +186,22 @@ func (p *Pool) survey(now time.Duration) view {
 // coverTokens asks for the tokens of a call that lacks nothing else. Its need is
 // its whole cost, so that a cost that can never be granted is known at once.
 func (p *Pool) coverTokens(now time.Duration, c *Call, v *view) {
-	if v.tokens >= c.cost {
-		v.tokens -= c.cost
+	if v.serves(c) {
 		return
 	}
 	more := p.size(now)
+	if len(c.Units()) > 0 {
+		more -= v.tokens // those that lack units serve first
+	}
 	if p.tight(now) {
 		more = min(more, v.cost-v.tokens) // what callers lack, and no more
 	}
-	want := max(c.cost, more)
-	p.ask(now, c, lease.Amount{Tokens: want}, lease.Amount{Tokens: c.cost})
-	v.tokens += want - c.cost
+	need := lease.Amount{Tokens: c.cost, Units: c.Units()}
+	want := lease.Amount{Tokens: max(c.cost, more)}
+	want.Units = wants(c.Units(), p.unitsFor(want.Tokens), v.units)
+	p.ask(now, c, want, need)
+	v.tokens += want.Tokens - c.cost
+	v.units = plus(plus(v.units, want.Units, 1), c.Units(), -1)
 }
 
 // coverSlot asks for a slot for c, unless one is coming, and for the rest of the
@@ -191,10 +214,9 @@ func (p *Pool) coverSlot(now time.Duration, c *Call, v *view) bool {
 	if v.forSlots >= max(1, p.cfg.MaxInFlight/2) {
 		return false
 	}
-	need := lease.Amount{Tokens: c.cost, Slots: 1}
-	if v.tokens >= c.cost {
-		v.tokens -= c.cost
-		need.Tokens = 0
+	need := lease.Amount{Tokens: c.cost, Slots: 1, Units: c.Units()}
+	if v.serves(c) {
+		need = lease.Amount{Slots: 1}
 	}
 	want := need
 	if !p.scarce(now) {
@@ -205,6 +227,7 @@ func (p *Pool) coverSlot(now time.Duration, c *Call, v *view) bool {
 		if !p.tight(now) {
 			want.Tokens = max(want.Tokens, p.size(now))
 		}
+		want.Units = wants(need.Units, p.unitsFor(want.Tokens), v.units)
 	}
 	p.ask(now, c, want, need)
 	v.slots += want.Slots - 1

@@ -40,6 +40,8 @@ type Pool struct {
 	running  []*Call // that hold slots
 	settling []*Call // spent, but still able to give tokens back
 	open     int64   // tokens in the hands of calls
+	// unitsOpen are units in the hands of calls, all added up.
+	unitsOpen int64
 
 	requests []*request
 	refill   *request // the one in flight that no caller waits for
@@ -53,14 +55,18 @@ type Pool struct {
 	recalledAt time.Duration
 	thirst     int64 // tokens an Allow did not find
 	thirstAt   time.Duration
-	askAt      time.Duration // no request for a caller before
-	refillAt   time.Duration // no refill before that needs
-	refillNeed int64         // so many or more
-	keepTill   time.Duration // until then thirst tokens are not idle
-	lastSpend  time.Duration
-	nextSpend  time.Duration // no spend before, under a pace rule
-	othersTill time.Duration // until then others are taken to want it, too
-	demand     demand
+	// thirstUnits are what else it did not find, and unitRefillAt is when a refill
+	// that needs units may be asked for again.
+	thirstUnits  lease.Units
+	unitRefillAt time.Duration
+	askAt        time.Duration // no request for a caller before
+	refillAt     time.Duration // no refill before that needs
+	refillNeed   int64         // so many or more
+	keepTill     time.Duration // until then thirst tokens are not idle
+	lastSpend    time.Duration
+	nextSpend    time.Duration // no spend before, under a pace rule
+	othersTill   time.Duration // until then others are taken to want it, too
+	demand       demand
 
 	due     time.Duration // when a report is wanted
 	wake    time.Duration // when Tick is wanted
@@ -83,13 +89,14 @@ func NewPool(keys []lease.Key, cfg PoolConfig, ids func() lease.ID, rnd *rand.Ra
 	return p
 }
 
-// Ask demands cost tokens, and a slot if slot is set and a concurrency rule
-// binds, until an instant or Forever. The call comes back Taken, Waiting or
-// Failed. cost has to be above 0.
-func (p *Pool) Ask(now time.Duration, cost int64, slot bool, until time.Duration) *Call {
+// Ask demands cost tokens and such units, and a slot if slot is set and a
+// concurrency rule binds, until an instant or Forever. The call comes back Taken,
+// Waiting or Failed. cost has to be above 0, and units as lease.Units are; the pool
+// keeps them.
+func (p *Pool) Ask(now time.Duration, cost int64, slot bool, until time.Duration, units ...lease.UnitAmount) *Call {
 	p.at(now)
 	p.orders++
-	c := &Call{cost: cost, slot: slot, order: p.orders, asked: now, until: until}
+	c := &Call{cost: cost, more: newMore(units), slot: slot, order: p.orders, asked: now, until: until}
 	c.parts = c.inline[:0]
 	switch {
 	case cost < 1:
@@ -120,6 +127,9 @@ func (p *Pool) Spend(now time.Duration, c *Call) bool {
 	p.at(now)
 	good := c.slotOf == nil || !c.slotOf.slotsGone && now < c.slotOf.slotDeadline
 	for _, part := range c.parts {
+		good = good && !part.from.gone && now < part.from.deadline
+	}
+	for _, part := range c.unitParts() {
 		good = good && !part.from.gone && now < part.from.deadline
 	}
 	if !good {
@@ -161,7 +171,7 @@ func (p *Pool) Cancel(now time.Duration, c *Call) {
 		p.deal(now) // who stood behind it may need less
 	case Taken, Running:
 		p.stop(now, c)
-		p.giveBack(now, c, c.cost)
+		p.giveBack(now, c)
 		p.slotBack(now, c, true)
 	case Lost:
 		c.state = Done
@@ -189,7 +199,7 @@ func (p *Pool) end(now time.Duration, c *Call, answered bool) {
 		return
 	}
 	p.stop(now, c)
-	p.resolve(now, c, c.cost)
+	p.resolve(now, c, c.cost, c.Units())
 	p.slotBack(now, c, answered)
 	p.plan(now)
 }
@@ -198,12 +208,16 @@ func (p *Pool) end(now time.Duration, c *Call, answered bool) {
 // at the call's date, and the rest goes to the next local caller, or back. The
 // rest can not come back once the call has been reported as spent, which is a
 // third of the shortest window after it was sent, at most, and at once under a pace
-// rule. A used above the cost is an error, and the whole cost is spent.
-func (p *Pool) Settle(now time.Duration, c *Call, used int64) error {
+// rule. A used above the cost is an error, and the whole cost is spent. Of a unit that
+// units does not name all is spent.
+func (p *Pool) Settle(now time.Duration, c *Call, used int64, units ...lease.UnitAmount) error {
 	p.at(now)
-	var err error
+	usedUnits, err := c.settled(units)
 	if used < 0 || used > c.cost {
-		err, used = overspend{used, c.cost}, c.cost
+		err, used = overspend{used, c.cost, ""}, c.cost
+	}
+	if err != nil {
+		used, usedUnits = c.cost, c.Units()
 	}
 	if c.state != Running {
 		if c.state == Lost {
@@ -212,8 +226,8 @@ func (p *Pool) Settle(now time.Duration, c *Call, used int64) error {
 		return err
 	}
 	p.stop(now, c)
-	p.resolve(now, c, used)
-	p.giveBack(now, c, c.cost-used)
+	p.resolve(now, c, used, usedUnits)
+	p.giveBack(now, c)
 	p.slotBack(now, c, true)
 	p.plan(now)
 	return err

@@ -113,7 +113,7 @@ func (p *Pool) Recalled(now time.Duration, r lease.Recall) {
 	case now-p.lastSpend < p.cfg.IdleAfter:
 		keep = p.share()
 	}
-	p.returnAbove(now, keep)
+	p.returnAbove(now, keep, p.unitsFor(keep))
 	if r.Slots > 0 {
 		p.scarceTill = now + p.cfg.Calm
 		// A turn recalls lease by lease: what comes together adds up, what comes

@@ -167,18 +167,26 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 		p.agree()
 	}
 	h.backAt = h.deadline - min((h.deadline-now)/4, p.cfg.Batch)
+	for _, u := range a.Granted.Units {
+		h.units = append(h.units, unitStock{unit: u.Unit, granted: u.N})
+		p.books.UnitsGranted += u.N
+	}
+	short := a.Granted.Tokens < r.want.Tokens || !a.Granted.Units.Covers(r.want.Units)
 	p.leases = append(p.leases, h)
 	p.byID[h.id] = h
 	p.books.Grants++
 	p.books.Granted += a.Granted.Tokens
-	p.demand.gotBatch(now, a.Granted.Tokens, r.want.Tokens)
+	p.demand.gotBatch(now, a.Granted.Tokens, short)
 	if r.call == nil && p.thirst > 0 {
 		p.keepTill = now + p.cfg.AllowIdle
 	}
-	if r.call == nil && a.Granted.Tokens < r.want.Tokens {
+	if r.call == nil && short {
 		p.noRefill(1, now+p.cfg.Batch) // it has given what it can
 	}
 	p.putBack(now, h, a.Granted.Tokens)
+	for i, u := range a.Granted.Units {
+		p.putBackUnit(now, h, i, u.N)
+	}
 	if a.Granted.Slots == 0 || now >= h.slotDeadline {
 		h.slotsGone, h.idle = true, 0
 	}
@@ -189,7 +197,7 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 	if slotsShort {
 		p.scarceTill = now + p.cfg.Calm
 	}
-	tokensShort := a.Granted.Tokens < r.want.Tokens && !slotsShort || waited && r.need.Slots == 0
+	tokensShort := short && !slotsShort || waited && r.need.Slots == 0
 	if tokensShort {
 		p.tightTill = now + p.cfg.Calm
 	}
@@ -218,10 +226,10 @@ func (p *Pool) refused(now time.Duration, r *request, f lease.Refusal) {
 	switch f.Reason {
 	case lease.ErrTimedOut: // callers look at their own deadlines
 	case lease.ErrLimit, lease.ErrTooLate:
-		hopeless = func(c *Call) bool { return r.call != nil && c.cost >= r.need.Tokens && c.until <= r.ends }
+		hopeless = func(c *Call) bool { return r.call != nil && c.needsAll(r.need) && c.until <= r.ends }
 		p.tightTill = now + p.cfg.Calm
 	case lease.ErrNever:
-		hopeless = func(c *Call) bool { return c.cost >= r.need.Tokens }
+		hopeless = func(c *Call) bool { return c.needsAll(r.need) }
 	case lease.ErrNeedsSlot:
 		p.terms.Concurrent, p.known = true, true
 		hopeless = func(c *Call) bool { return !c.slot }
@@ -260,7 +268,17 @@ func (p *Pool) refillRefused(now time.Duration, r *request, f lease.Refusal) {
 			pause = p.cfg.AskAgain
 		}
 	}
+	if len(r.need.Units) > 0 { // it says nothing of those that need none
+		p.unitRefillAt = now + pause
+		p.wakeBy(p.unitRefillAt)
+		return
+	}
 	p.noRefill(need, now+pause)
+}
+
+// needsAll says that the call needs no less of anything.
+func (c *Call) needsAll(need lease.Amount) bool {
+	return c.cost >= need.Tokens && c.Units().Covers(need.Units)
 }
 
 func (p *Pool) find(id lease.ID) *request {

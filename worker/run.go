@@ -49,7 +49,7 @@ func (p *Pool) space(now time.Duration, c *Call) {
 		gaps = now + time.Duration(c.cost)*p.terms.Spacing
 	}
 	p.nextSpend = max(p.nextSpend, gaps)
-	p.resolve(now, c, c.cost)
+	p.resolve(now, c, c.cost, c.Units())
 	p.plan(now)
 	if p.line.count > 0 && len(p.stock) > 0 {
 		p.wakeBy(p.nextSpend)
@@ -155,9 +155,9 @@ func (p *Pool) mayAsk() bool {
 // line goes back, since nobody has two runs at once.
 func (p *Pool) runOver(now time.Duration) bool {
 	have := p.atHand(now)
-	if c := p.line.head; c != nil && have > 0 && have < c.cost {
+	if c := p.line.head; c != nil && have > 0 && (have < c.cost || !p.unitsAtHand(now).Covers(c.Units())) {
 		p.books.RunsTooShort++
-		p.returnAbove(now, 0)
+		p.returnAbove(now, 0, nil)
 		have = 0
 	}
 	return have == 0 && p.open == 0
@@ -172,7 +172,7 @@ func (p *Pool) coverRun(now time.Duration) {
 		return
 	}
 	want, need := p.lacks(now, c)
-	if need == (lease.Amount{}) {
+	if need.Zero() {
 		return
 	}
 	if now < p.askAt {
@@ -181,7 +181,7 @@ func (p *Pool) coverRun(now time.Duration) {
 	}
 	var kept *request
 	for _, r := range slices.Clone(p.requests) {
-		if kept == nil && r != p.refill && r.need == need {
+		if kept == nil && r != p.refill && r.need.Equal(need) {
 			kept = r
 			continue
 		}
@@ -199,8 +199,9 @@ func (p *Pool) coverRun(now time.Duration) {
 // lacks is what the head of the line needs, and what those behind it could use too.
 func (p *Pool) lacks(now time.Duration, c *Call) (want, need lease.Amount) {
 	if p.runOver(now) {
-		need.Tokens = c.cost
+		need.Tokens, need.Units = c.cost, c.Units()
 		want.Tokens = max(c.cost, min(max(p.line.cost, p.size(now)), p.cfg.MaxBatch))
+		want.Units = wants(need.Units, p.unitsFor(want.Tokens), p.unitsAtHand(now))
 	}
 	if !p.needsSlot() {
 		return want, need

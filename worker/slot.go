@@ -91,7 +91,7 @@ func (p *Pool) loseSlots(now time.Duration, h *holding) {
 			continue
 		}
 		p.stop(now, c)
-		p.resolve(now, c, c.cost)
+		p.resolve(now, c, c.cost, c.Units())
 		c.slotOf = nil
 		h.busy--
 		c.state, c.err = Lost, ErrLeaseLost

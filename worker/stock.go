@@ -3,12 +3,17 @@ package worker
 import (
 	"slices"
 	"time"
+
+	"ration/lease"
 )
 
 // The stock: tokens at hand, and the ways out of it other than a call.
 
 // take takes the call's cost from the stock, soonest deadline first, or nothing.
 func (p *Pool) take(now time.Duration, c *Call) bool {
+	if len(c.Units()) > 0 && !p.unitsAtHand(now).Covers(c.Units()) {
+		return false
+	}
 	short := c.cost
 	empty := 0
 	for _, h := range p.stock {
@@ -40,12 +45,16 @@ func (p *Pool) take(now time.Duration, c *Call) bool {
 	}
 	p.open += c.cost
 	p.demand.taken += c.cost
+	if len(c.Units()) > 0 {
+		p.takeUnits(now, c)
+		p.tidyStock()
+	}
 	return true
 }
 
 func (p *Pool) tidyStock() {
 	p.stock = slices.DeleteFunc(p.stock, func(h *holding) bool {
-		h.stocked = h.left.Load() > 0
+		h.stocked = h.stored()
 		return !h.stocked
 	})
 }
@@ -61,6 +70,11 @@ func (p *Pool) putBack(now time.Duration, h *holding, n int64) {
 		return
 	}
 	h.left.Add(n)
+	p.shelve(h)
+}
+
+// shelve puts a lease of which something is left into the stock.
+func (p *Pool) shelve(h *holding) {
 	if !h.stocked {
 		h.stocked = true
 		i, _ := slices.BinarySearchFunc(p.stock, h, func(a, b *holding) int { return int(sign(a.deadline - b.deadline)) })
@@ -85,6 +99,9 @@ func (p *Pool) atHand(now time.Duration) int64 {
 // returnLeft returns all that is left of a lease.
 func (p *Pool) returnLeft(now time.Duration, h *holding) {
 	p.giveReturn(now, h, h.left.Swap(0))
+	for i := range h.units {
+		p.returnUnit(now, h, i, h.units[i].left)
+	}
 }
 
 // giveReturn counts n tokens, already taken out of what is left, as returned.
@@ -113,6 +130,7 @@ func (p *Pool) expire(h *holding) {
 		h.expired += n
 		p.books.Expired += n
 	}
+	p.expireUnits(h)
 }
 
 // lose ends a lease that is over before its time: nothing of it is spent any
@@ -147,8 +165,9 @@ func (p *Pool) drop(h *holding) {
 	}
 }
 
-// returnAbove returns what is at hand, but for keep tokens.
-func (p *Pool) returnAbove(now time.Duration, keep int64) {
+// returnAbove returns what is at hand, but for keep tokens and such units.
+func (p *Pool) returnAbove(now time.Duration, keep int64, units lease.Units) {
+	p.returnUnitsAbove(now, units)
 	for _, h := range p.stock {
 		have := h.left.Load()
 		kept := min(have, keep)

@@ -7,13 +7,13 @@ import (
 	"ration/lease"
 )
 
-// Allow takes and spends n tokens at hand, or is false and starts a refill. It
-// is for owners that drive the pool alone, such as a simulator.
-func (p *Pool) Allow(now time.Duration, n int64) bool {
-	if h := p.live.Load(); h != nil && h.takeAll(n) {
+// Allow takes and spends n tokens and such units at hand, or is false and starts a
+// refill. It is for owners that drive the pool alone, such as a simulator.
+func (p *Pool) Allow(now time.Duration, n int64, units ...lease.UnitAmount) bool {
+	if h := p.live.Load(); len(units) == 0 && h != nil && h.takeAll(n) {
 		return h.spend(now, n)
 	}
-	c := p.Try(now, n)
+	c := p.Try(now, n, units...)
 	if c == nil || !p.Spend(now, c) {
 		p.Cancel(now, c)
 		return false
@@ -22,24 +22,24 @@ func (p *Pool) Allow(now time.Duration, n int64) bool {
 	return true
 }
 
-// Try takes n tokens at hand for a call that will not wait: read the clock, Spend
-// it, and Finish it; if it was no spend, Cancel it, or it stands in the line. It
+// Try takes n tokens and such units at hand, all of one instant or nothing, for a
+// call that will not wait: read the clock, Spend it, and Finish it; if it was no spend, Cancel it, or it stands in the line. It
 // is nil if the tokens are not there or others wait for them: then a refill is
 // under way, or planned once a pause is over. It is nil and nothing more if n is
 // below 1, a concurrency rule binds, or the pool is closed.
-func (p *Pool) Try(now time.Duration, n int64) *Call {
+func (p *Pool) Try(now time.Duration, n int64, units ...lease.UnitAmount) *Call {
 	p.at(now)
 	if p.closed || p.terms.Concurrent || n < 1 {
 		return nil
 	}
 	p.orders++
-	c := &Call{cost: n, order: p.orders, asked: now, until: now, state: Taken}
+	c := &Call{cost: n, more: newMore(units), order: p.orders, asked: now, until: now, state: Taken}
 	c.parts = c.inline[:0]
 	if p.line.count == 0 && p.early(now) && p.atHand(now) >= n {
 		return nil // it is there, and its time will come
 	}
 	if p.line.count > 0 || p.early(now) || !p.take(now, c) {
-		p.thirst, p.thirstAt = n, now
+		p.thirst, p.thirstUnits, p.thirstAt = n, units, now
 		p.plan(now)
 		return nil
 	}
@@ -61,7 +61,7 @@ const unbarred = math.MaxInt64
 // need: tokens that are too few for five may do for one.
 func (p *Pool) barred(now time.Duration) int64 {
 	least := int64(unbarred)
-	if p.refill != nil {
+	if p.refill != nil && len(p.refill.need.Units) == 0 {
 		least = p.refill.need.Tokens
 	}
 	if now < p.refillAt {
@@ -91,19 +91,25 @@ func (p *Pool) prefetch(now time.Duration) {
 		if !p.thirsty(now) || p.atHand(now) >= p.thirst || !p.mayAsk() {
 			return
 		}
-		p.returnAbove(now, 0) // too little, and nobody has two runs at once
+		p.returnAbove(now, 0, nil) // too little, and nobody has two runs at once
 	}
 	need, want, patience := int64(1), int64(1), time.Duration(0)
+	var needUnits lease.Units
 	barred := p.barred(now)
 	switch {
+	case p.thirsty(now) && len(p.thirstUnits) > 0:
+		if p.refill != nil || now < p.unitRefillAt || p.atHand(now) >= p.thirst && p.unitsAtHand(now).Covers(p.thirstUnits) {
+			return
+		}
+		need, want, needUnits, patience = p.thirst, p.thirst, p.thirstUnits, p.cfg.AskAgain
 	case p.thirsty(now) && p.atHand(now) < p.thirst && p.thirst < barred:
 		want, patience = p.thirst, p.cfg.AskAgain
 		if barred == unbarred {
 			need = p.thirst
 		}
-	case barred < unbarred || p.tight(now) || p.demand.batch < 2 || now-p.lastSpend >= p.cfg.IdleAfter:
+	case p.refill != nil || barred < unbarred || p.tight(now) || p.demand.batch < 2 || now-p.lastSpend >= p.cfg.IdleAfter:
 		return
-	case p.demand.within(p.cfg.IdleAfter) < 1 || p.atHand(now)+p.coming() > p.demand.batch/2:
+	case p.demand.within(p.cfg.IdleAfter) < 1 || p.enough(now) > p.demand.batch/2:
 		return
 	}
 	if p.refill == nil && len(p.requests) >= p.cfg.MaxInFlight {
@@ -115,15 +121,45 @@ func (p *Pool) prefetch(now time.Duration) {
 		}
 	}
 	if p.refill != nil {
+		if len(p.refill.need.Units) > 0 {
+			p.unitRefillAt = now + p.cfg.BackoffMax // or the two would take turns
+		}
 		p.giveUp(now, p.refill)
 	}
-	p.refill = p.ask(now, nil, lease.Amount{Tokens: max(want, p.size(now))}, lease.Amount{Tokens: need})
+	p.refill = p.ask(now, nil, p.refillOf(now, want, needUnits), lease.Amount{Tokens: need, Units: needUnits})
 	p.refill.until = now + patience
 }
 
-func (p *Pool) coming() (n int64) {
+// refillOf is what a refill asks for: a batch of tokens and, where calls cost units
+// too, what brings both to the same number of calls.
+func (p *Pool) refillOf(now time.Duration, least int64, units lease.Units) lease.Amount {
+	n := max(least, p.size(now))
+	if len(p.demand.units) == 0 {
+		return lease.Amount{Tokens: n, Units: units}
+	}
+	have, calls := p.unitsAtHand(now), p.enough(now)+n
+	n = max(least, calls-p.atHand(now))
+	return lease.Amount{Tokens: n, Units: wants(units, p.unitsFor(calls), have)}
+}
+
+// enough is for how many tokens' calls there is enough at hand or coming.
+func (p *Pool) enough(now time.Duration) int64 {
+	n := p.atHand(now)
 	for _, r := range p.requests {
 		n += r.want.Tokens
+	}
+	if len(p.demand.units) == 0 {
+		return n
+	}
+	have := p.unitsAtHand(now)
+	for _, r := range p.requests {
+		have = plus(have, r.want.Units, 1)
+	}
+	for i := range p.demand.units {
+		u := &p.demand.units[i]
+		if per := p.demand.per(u); per > 0 {
+			n = min(n, int64(min(float64(have.Of(u.unit))/per, 1<<40)))
+		}
 	}
 	return n
 }

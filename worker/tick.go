@@ -91,7 +91,7 @@ func (p *Pool) resolveDue(now time.Duration) {
 			if c.state == Running && now < c.sent+p.resolveAfter() {
 				break
 			}
-			p.resolve(now, c, c.cost)
+			p.resolve(now, c, c.cost, c.Units())
 		}
 		n++
 	}
@@ -121,13 +121,10 @@ func (p *Pool) timeOut(now time.Duration) {
 func (p *Pool) returnIdle(now time.Duration) {
 	p.returnRuns(now)
 	if now >= p.idleAt(now) {
-		keep := int64(0)
-		if now < p.keepTill {
-			keep = p.thirst
-		} else {
-			p.thirst = 0
+		if now >= p.keepTill {
+			p.thirst, p.thirstUnits = 0, nil
 		}
-		p.returnAbove(now, keep)
+		p.returnAbove(now, p.thirst, p.thirstUnits)
 	}
 	for _, h := range p.leases {
 		if h.idle > 0 && (p.line.count == 0 || p.closed) && (p.scarce(now) || now-h.idleSince >= p.cfg.SlotLinger) {
@@ -197,6 +194,9 @@ func (p *Pool) alarm(now time.Duration) {
 	}
 	if now < p.refillAt {
 		p.wakeBy(p.refillAt)
+	}
+	if now < p.unitRefillAt {
+		p.wakeBy(p.unitRefillAt)
 	}
 	for _, g := range p.givenUp {
 		p.wakeBy(g.since + forget + 1)

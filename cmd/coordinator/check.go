@@ -61,7 +61,7 @@ type checkedLimit struct {
 
 type checkedRule struct {
 	Rule string `json:"rule"`
-	// Worst is the most tokens that any window of the rule's period can see, or
+	// Worst is the most tokens, or of the rule's unit, that any window of the rule's period can see, or
 	// slots in use at once; a rule without a bound has none.
 	Worst     *int64 `json:"worst,omitempty"`
 	WorstText string `json:"worst_text"`

@@ -39,6 +39,19 @@ type partition struct {
 type amount struct {
 	Tokens int64 `json:"tokens"`
 	Slots  int64 `json:"slots"`
+	// Units are those besides calls, by name.
+	Units map[string]int64 `json:"units,omitempty"`
+}
+
+func newAmount(m lease.Amount) amount {
+	a := amount{Tokens: m.Tokens, Slots: m.Slots}
+	for _, u := range m.Units {
+		if a.Units == nil {
+			a.Units = map[string]int64{}
+		}
+		a.Units[u.Unit] = u.N
+	}
+	return a
 }
 
 // keyState is one limited key: Key, or Key64 in base64 if it is not UTF-8.
@@ -72,7 +85,7 @@ func newDocument(s lease.Status) *document {
 		V:       bus.Format,
 		Leases:  s.Leases,
 		Waiting: s.Waiting,
-		Held:    amount{s.Held.Tokens, s.Held.Slots},
+		Held:    newAmount(s.Held),
 		Keys:    []keyState{},
 		More:    s.More,
 	}
@@ -97,7 +110,7 @@ func newKeyState(k lease.KeyStatus) keyState {
 		ks.Windows = append(ks.Windows, ws)
 	}
 	for _, h := range k.Holders {
-		ks.Holders = append(ks.Holders, holderState{h.Holder.String(), amount{h.Held.Tokens, h.Held.Slots}})
+		ks.Holders = append(ks.Holders, holderState{h.Holder.String(), newAmount(h.Held)})
 	}
 	return ks
 }

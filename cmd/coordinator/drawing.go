@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +28,7 @@ type drawing struct {
 func (d drawing) draw(doc *document, key string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n", d.fit(leadership(doc)))
-	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), doc.Held,
+	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), amount{Tokens: doc.Held.Tokens, Slots: doc.Held.Slots},
 		plural(doc.Waiting, "request")+verb(doc.Waiting, " waits", " wait"))))
 	if len(doc.Keys) == 0 {
 		if key != "" {
@@ -113,7 +115,8 @@ func (d drawing) holders(all []holderState) []string {
 			items = append(items, fmt.Sprintf("and %d more", len(all)-i))
 			break
 		}
-		items = append(items, fmt.Sprintf("%s %v", cli.Printable(h.Holder, 40), h.amount))
+		item := fmt.Sprintf("%s %v", cli.Printable(h.Holder, 40), h.amount)
+		items = append(items, cli.Printable(item, d.width-len("  held by ,")))
 	}
 	var lines []string
 	line := "  held by "
@@ -232,15 +235,25 @@ func short(d time.Duration) string {
 	return d.String()
 }
 
+// maxUnits is how many units besides calls are named; of more the number is told.
+const maxUnits = 2
+
 func (a amount) String() string {
-	tokens := plural(a.Tokens, "token")
-	if a.Slots == 0 {
-		return tokens
+	parts := []string{plural(a.Tokens, "token")}
+	if a.Slots > 0 {
+		parts = append(parts, plural(a.Slots, "slot"))
+		if a.Tokens == 0 {
+			parts = parts[1:]
+		}
 	}
-	if a.Tokens == 0 {
-		return plural(a.Slots, "slot")
+	for i, unit := range slices.Sorted(maps.Keys(a.Units)) {
+		if i == maxUnits {
+			parts = append(parts, plural(len(a.Units)-i, "further unit"))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%d unit=%s", a.Units[unit], unit))
 	}
-	return tokens + " and " + plural(a.Slots, "slot")
+	return strings.Join(parts, " and ")
 }
 
 func plural[N int | int64](n N, noun string) string {

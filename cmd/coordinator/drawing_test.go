@@ -25,14 +25,14 @@ func drawn() *document {
 				},
 				Holders: []lease.HolderStatus{
 					{Holder: lease.Holder{Name: "shell-1", Incarnation: 0x7f3a}, Held: lease.Amount{Tokens: 9, Slots: 1}},
-					{Holder: lease.Holder{Name: "shell-2", Incarnation: 0x11}, Held: lease.Amount{Tokens: 1, Slots: 1}},
+					{Holder: lease.Holder{Name: "shell-2", Incarnation: 0x11}, Held: lease.Amount{Tokens: 1, Slots: 1, Units: lease.Units{{Unit: "images", N: 3}, {Unit: "tokens", N: 1200}}}},
 				},
 				Waiting: 3,
 			},
 			{Key: "free", Windows: []lease.WindowStatus{{Rule: "unlimited", Limit: 1 << 62, Free: 1<<62 - 5, Held: 5}}},
 			{Key: "\xff\x00", Windows: []lease.WindowStatus{{Rule: "1000000/1d", Limit: 1_000_000, Free: 999_999, Spent: 1, Full: 24 * time.Hour}}},
 		},
-		More: 2, Leases: 3, Waiting: 3, Held: lease.Amount{Tokens: 15, Slots: 2},
+		More: 2, Leases: 3, Waiting: 3, Held: lease.Amount{Tokens: 15, Slots: 2, Units: lease.Units{{Unit: "images", N: 3}, {Unit: "tokens", N: 1200}, {Unit: "v", N: 1}}},
 	})
 	d.Leader, d.Cell, d.State = "one", "default", "memory"
 	d.Partitions = []partition{{0, "one", 4}}
@@ -47,7 +47,8 @@ KEY / RULE      USE           FREE  HELD  SPENT    LIMIT  FULL IN
 acme/search  3 waiting
   100/1s        █████▒····      40    10     50      100  487ms
   4 concurrent  ▒▒▒▒▒·····       2     2      0        4  -
-  held by shell-1.7f3a 9 tokens and 1 slot, shell-2.11 1 token and 1 slot
+  held by shell-1.7f3a 9 tokens and 1 slot,
+          shell-2.11 1 token and 1 slot and 3 unit=images and 1200 unit=tokens
 free
   unlimited                      -     5      0        -  -
 \xff\x00
@@ -77,7 +78,12 @@ func TestStatusFitsEightyColumns(t *testing.T) {
 				k.Windows = append(k.Windows, w)
 			}
 			for range rapid.IntRange(0, 10).Draw(t, "holders") {
-				k.Holders = append(k.Holders, lease.HolderStatus{Holder: lease.Holder{Name: rapid.StringN(1, 60, 120).Draw(t, "holder")}})
+				h := lease.HolderStatus{Holder: lease.Holder{Name: rapid.StringN(1, 60, 120).Draw(t, "holder")}}
+				for range rapid.IntRange(0, 8).Draw(t, "units") {
+					unit := rapid.StringMatching(`[a-z][a-z0-9_-]{0,31}`).Draw(t, "unit")
+					h.Held.Units = h.Held.Units.Plus(unit, number.Draw(t, "amount"))
+				}
+				k.Holders = append(k.Holders, h)
 			}
 			s.Keys = append(s.Keys, k)
 		}

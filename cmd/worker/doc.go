@@ -34,6 +34,9 @@
 // left. After SIGTERM the exit code is 143 if anything was left, so that
 // `worker exec … && mark-done` loses nothing; after SIGINT it is 130.
 //
+// Where calls cost something else as well, --unit says how much: with
+// --unit tokens=1200 each line takes 1,200 of a rule such as 200000/1m unit=tokens.
+//
 // # Load
 //
 // Load calls as often as it may: -j callers, each waiting for its turn, with
@@ -51,7 +54,8 @@
 // With --log both append a line of JSON for each call that was sent, in one
 // write, so that several may share a file. It is written when the call has ended:
 // a worker that is killed leaves no trace of what was under way. A line has item
-// and exit (exec only), key, cost, sent and done. Sent is the very instant at
+// and exit (exec only), key, cost, units (if there are any besides calls), sent
+// and done. Sent is the very instant at
 // which the spend is dated, in nanoseconds since 1970, by a clock that does not
 // step while the process runs.
 //

@@ -46,7 +46,11 @@ func refused(err error) error {
 	case errors.Is(err, lease.ErrNever) && errors.As(err, &r) && empty(r.Rule):
 		return &cli.Exit{Code: cli.Refused, Err: fmt.Errorf("refused: the rule %q of %q refuses always; change it in the policy", r.Rule, r.Key)}
 	case errors.Is(err, lease.ErrNever):
-		return fmt.Errorf("%w; lower --cost, or raise the limit in the policy", err)
+		flag := "--cost"
+		if errors.As(err, &r) {
+			flag = costFlag(r.Rule)
+		}
+		return fmt.Errorf("%w; lower %s, or raise the limit in the policy", err, flag)
 	}
 	return err
 }

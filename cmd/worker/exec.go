@@ -95,7 +95,7 @@ func (r *execution) do(s cli.Streams) error {
 // one runs the command for one item, when it is its turn.
 func (r *execution) one(taking context.Context, it item) {
 	r.tally.note(func(t *tallied) { t.waiting++ })
-	h, err := turn(taking, r.hard, r.limiter, r.cost, r.wait)
+	h, err := turn(taking, r.hard, r.limiter, r.cost, r.units, r.wait)
 	r.tally.note(func(t *tallied) { t.waiting-- })
 	switch {
 	case err == nil:
@@ -142,7 +142,7 @@ func (r *execution) call(h *ration.Handle, it item) {
 	} else {
 		h.Finish()
 	}
-	err = r.journal.write(entry{Item: &it.text, Key: r.key, Cost: r.cost, Exit: &code, Sent: sentAt(h), Done: done})
+	err = r.journal.write(entry{Item: &it.text, Key: r.key, Cost: r.cost, Units: r.units, Exit: &code, Sent: sentAt(h), Done: done})
 	if unsaid != nil {
 		err = errors.Join(fmt.Errorf("passing on what line %d printed: %w", it.number, unsaid), err)
 	}

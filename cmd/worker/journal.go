@@ -15,7 +15,9 @@ type entry struct {
 	Key    string  `json:"key,omitempty"`
 	Key64  []byte  `json:"key64,omitempty"` // instead of Key where that is not UTF-8
 	Cost   int64   `json:"cost"`
-	Exit   *int    `json:"exit,omitempty"`
+	// Units are what else the call cost.
+	Units map[string]int64 `json:"units,omitempty"`
+	Exit  *int             `json:"exit,omitempty"`
 	// Sent is when the spend is dated and Done when the call had ended, in
 	// nanoseconds since 1970.
 	Sent int64 `json:"sent"`

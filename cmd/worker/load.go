@@ -117,7 +117,7 @@ func (r *loading) begin() bool { return !r.bounded || r.left.Add(-1) >= 0 }
 // one makes one call, when it is its turn.
 func (r *loading) one(taking context.Context, stop context.CancelCauseFunc) {
 	r.tally.note(func(t *tallied) { t.waiting++ })
-	h, err := turn(taking, r.hard, r.limiter, r.cost, r.wait)
+	h, err := turn(taking, r.hard, r.limiter, r.cost, r.units, r.wait)
 	r.tally.note(func(t *tallied) { t.waiting-- })
 	switch {
 	case err == nil:
@@ -152,7 +152,7 @@ func (r *loading) call(h *ration.Handle) error {
 		h.Abandon()
 	}
 	if !errors.Is(failure, errNeverSent) {
-		broken = r.journal.write(entry{Key: r.key, Cost: r.cost, Sent: sentAt(h), Done: done})
+		broken = r.journal.write(entry{Key: r.key, Cost: r.cost, Units: r.units, Sent: sentAt(h), Done: done})
 	}
 	r.tally.note(func(t *tallied) {
 		t.running--

@@ -179,7 +179,7 @@ var words = map[string]func(*testscript.TestScript, bool, []string){
 	"atrest": func(ts *testscript.TestScript, _ bool, args []string) {
 		s, err := ts.Value(running{}).(*companion).leader.Status(context.Background(), lease.Key(args[0]))
 		ts.Check(err)
-		if s.Held != (lease.Amount{}) {
+		if !s.Held.Zero() {
 			ts.Fatalf("%d tokens and %d slots are held", s.Held.Tokens, s.Held.Slots)
 		}
 		for _, k := range s.Keys {
@@ -194,7 +194,7 @@ var words = map[string]func(*testscript.TestScript, bool, []string){
 	"unheld": func(ts *testscript.TestScript, _ bool, _ []string) {
 		s, err := ts.Value(running{}).(*companion).leader.Status(context.Background(), "")
 		ts.Check(err)
-		if s.Held != (lease.Amount{}) {
+		if !s.Held.Zero() {
 			ts.Fatalf("%d tokens and %d slots are held", s.Held.Tokens, s.Held.Slots)
 		}
 	},

@@ -27,6 +27,7 @@ const (
 type demand struct {
 	Key  string        `required:"" help:"Key to take tokens of, such as acme/search." placeholder:"K"`
 	Cost int64         `help:"Tokens that each call, or line, costs." default:"1" placeholder:"N"`
+	Unit []string      `help:"What each call, or line, costs of another unit, for rules such as 200000/1m unit=tokens. May be given several times." placeholder:"U=N"`
 	Wait time.Duration `help:"How long one call may wait for its turn; 0 is for ever." default:"0s" placeholder:"D"`
 	Log  string        `help:"File to append a line of JSON to when a call has ended." placeholder:"FILE"`
 	Name string        `help:"What people call this worker. Without it the machine's name and the process's number." placeholder:"NAME"`
@@ -53,6 +54,7 @@ func (d *demand) validate() error {
 type shift struct {
 	key     string
 	cost    int64
+	units   ration.Units // besides
 	wait    time.Duration
 	limiter *ration.Limiter
 	journal *journal
@@ -70,6 +72,10 @@ type shift struct {
 // sentence what became of it. verb names the command, noun what a call is.
 func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, work func(*shift) error) error {
 	if err := d.validate(); err != nil {
+		return err
+	}
+	units, err := parseUnits(d.Unit)
+	if err != nil {
 		return err
 	}
 	screen := cli.NewScreen(s)
@@ -90,7 +96,7 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 		return errors.Join(err, journal.close(), client.Close(soft))
 	}
 	v := &shift{
-		key: d.Key, cost: d.Cost, wait: d.Wait, limiter: limiter, journal: journal,
+		key: d.Key, cost: d.Cost, units: units, wait: d.Wait, limiter: limiter, journal: journal,
 		tally: newTally(), voice: voice, screen: screen, soft: soft, hard: hard,
 	}
 	defer context.AfterFunc(soft, v.announceEnd)()

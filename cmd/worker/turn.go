@@ -12,7 +12,7 @@ import (
 // wait if that is above 0. The handle it gives outlives both; its context ends
 // with hard, or when its lease is lost. An error is errLate if the wait was over,
 // or is known to be too short.
-func turn(soft, hard context.Context, limiter *ration.Limiter, cost int64, wait time.Duration) (*ration.Handle, error) {
+func turn(soft, hard context.Context, limiter *ration.Limiter, cost int64, units ration.Units, wait time.Duration) (*ration.Handle, error) {
 	asking, stop := context.WithCancelCause(hard)
 	stopSoft := context.AfterFunc(soft, func() { stop(context.Cause(soft)) })
 	var asked context.Context = asking
@@ -21,7 +21,7 @@ func turn(soft, hard context.Context, limiter *ration.Limiter, cost int64, wait 
 		asked = until{asking, time.Now().Add(wait)}
 		stopLate = time.AfterFunc(wait, func() { stop(errLate) }).Stop
 	}
-	h, err := limiter.Acquire(asked, cost)
+	h, err := limiter.Acquire(asked, cost, units)
 	// Whoever stopped the wait before it was over, here or there, decides.
 	soon := stopSoft() && stopLate()
 	switch {

@@ -29,7 +29,7 @@ func TestTurnIsAHandleOrAReason(t *testing.T) {
 		if i%2 == 1 {
 			wait = time.Nanosecond
 		}
-		h, err := turn(soft, t.Context(), limiter, 1, wait)
+		h, err := turn(soft, t.Context(), limiter, 1, nil, wait)
 		if h != nil {
 			require.NoError(t, err, "round %d", i)
 			require.NoError(t, h.Context().Err(), "a handle outlives the taking")

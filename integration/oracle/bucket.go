@@ -37,7 +37,7 @@ func bucketLoadAt(r Rule, spends []Spend, at int64) int64 {
 		if spends[i].At > at {
 			continue
 		}
-		since += spends[i].Cost
+		since += weight(r, spends[i])
 		missing := new(big.Int).Mul(big.NewInt(since), window)
 		missing.Sub(missing, flow(r, at-spends[i].At))
 		if missing.Cmp(most) > 0 {

@@ -203,3 +203,34 @@ func TestRuleBindsOnceAWindow(t *testing.T) {
 	dear := []oracle.Spend{{At: 0, Cost: 1}, {At: 2 * second, Cost: 2}}
 	require.Equal(t, 2, oracle.Binds(rule, dear), "the next spend needs two, and one is spent")
 }
+
+// A rule of a unit sees what spends cost of that and nothing else, in the fast way
+// and in the slow one.
+func TestRulesSeeTheirOwnUnit(t *testing.T) {
+	w := func(n int64) map[string]int64 { return map[string]int64{"w": n, "v": 100} }
+	spends := []oracle.Spend{
+		{At: 0, Cost: 50, Units: w(7)},
+		{At: second / 4, Cost: 50},
+		{At: second / 2, Cost: 50, Units: w(4)},
+		{At: second, Cost: 50, Units: w(1)},
+	}
+	for text, breaks := range map[string]int{
+		"10/1s unit=w": 1, "11/1s unit=w": 0, "10/1s fixed unit=w": 1, "11/1s fixed unit=w": 0,
+		"2/1s bucket burst=9 unit=w": 2, "2/1s bucket burst=11 unit=w": 0, "0/1s unit=other": 0,
+	} {
+		rules := oracle.MustRules(text)
+		found := oracle.Violations(spends, rules)
+		require.Len(t, found, breaks, text)
+		slow := 0
+		for _, s := range spends {
+			if oracle.LoadAt(rules[0], spends, s.At) > rules[0].Most() {
+				slow++
+			}
+		}
+		require.Equal(t, breaks, slow, text)
+		if breaks > 0 {
+			require.Equal(t, second/2, found[0].At, text)
+			require.Contains(t, found[0].String(), "unit=w")
+		}
+	}
+}

@@ -45,8 +45,11 @@ func counts(r Rule, s Spend, at int64) bool {
 }
 
 func weight(r Rule, s Spend) int64 {
-	if r.Kind == Concurrent || r.Kind == Pace {
+	switch {
+	case r.Kind == Concurrent || r.Kind == Pace:
 		return 1
+	case r.Unit != "":
+		return s.Units[r.Unit]
 	}
 	return s.Cost
 }
@@ -95,9 +98,9 @@ func stepper(r Rule, spends []Spend) func(i int, s Spend) int64 {
 	var sum int64
 	oldest := 0
 	return func(_ int, s Spend) int64 {
-		sum += s.Cost
+		sum += weight(r, s)
 		for ; s.At-spends[oldest].At >= int64(r.Window); oldest++ {
-			sum -= spends[oldest].Cost
+			sum -= weight(r, spends[oldest])
 		}
 		return sum
 	}
@@ -107,7 +110,7 @@ func fixedStepper(r Rule) func(int, Spend) int64 {
 	sums := map[int64]int64{}
 	return func(_ int, s Spend) int64 {
 		c := cellOf(r, s.At)
-		sums[c] += s.Cost
+		sums[c] += weight(r, s)
 		return sums[c]
 	}
 }
@@ -115,7 +118,7 @@ func fixedStepper(r Rule) func(int, Spend) int64 {
 func bucketStepper(r Rule) func(int, Spend) int64 {
 	b := newBucket(r)
 	return func(_ int, s Spend) int64 {
-		b.spend(s.At, s.Cost)
+		b.spend(s.At, weight(r, s))
 		return ceilDiv(b.missing, b.window)
 	}
 }

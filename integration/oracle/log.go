@@ -16,11 +16,12 @@ var ErrTorn = errors.New("oracle: the last line is torn")
 
 // line is one line of a log. Whatever else stands in it is passed over.
 type line struct {
-	Key   *string  `json:"key"`
-	Key64 []byte   `json:"key64"`
-	Sent  *instant `json:"sent"`
-	Cost  *int64   `json:"cost"`
-	Done  instant  `json:"done"`
+	Key   *string          `json:"key"`
+	Key64 []byte           `json:"key64"`
+	Sent  *instant         `json:"sent"`
+	Cost  *int64           `json:"cost"`
+	Units map[string]int64 `json:"units"`
+	Done  instant          `json:"done"`
 }
 
 // instant is Unix nanoseconds, as a number or, since it passes 2^53, a string.
@@ -36,7 +37,7 @@ func (i *instant) UnmarshalJSON(text []byte) error {
 }
 
 // Read reads a log of JSON Lines, {"key":"demo","sent":1700000000000000000}.
-// "cost" is 1 and "done", the end of the call, unknown where they are left out;
+// "cost" is 1, "units" none, and "done", the end of the call, unknown where they are left out;
 // a key that is not UTF-8 stands in "key64" as base64.
 // Where the last line is torn it gives all the others and ErrTorn; any other bad
 // line is an error that names it.
@@ -74,7 +75,7 @@ func parseLine(text []byte) (Spend, error) {
 	if l.Key == nil || l.Sent == nil {
 		return Spend{}, errors.New(`it lacks "key" or "sent"`)
 	}
-	s := Spend{Key: *l.Key, At: int64(*l.Sent), Cost: 1, Done: int64(l.Done)}
+	s := Spend{Key: *l.Key, At: int64(*l.Sent), Cost: 1, Units: l.Units, Done: int64(l.Done)}
 	if l.Cost != nil {
 		s.Cost = *l.Cost
 	}

@@ -14,13 +14,13 @@ import (
 func TestLogReadsWhatWorkersWrite(t *testing.T) {
 	spends, err := oracle.Read(strings.NewReader(`{"key":"demo","sent":1700000000000000001}
 {"item":"a","key":"demo","exit":0,"sent":"1700000000000000003","cost":4,"done":1700000000000000009}
-{"key64":"/w==","sent":1700000000000000005}
+{"key64":"/w==","sent":1700000000000000005,"units":{"tokens":1200}}
 `))
 	require.NoError(t, err)
 	require.Equal(t, []oracle.Spend{
 		{Key: "demo", At: 1700000000000000001, Cost: 1},
 		{Key: "demo", At: 1700000000000000003, Cost: 4, Done: 1700000000000000009},
-		{Key: "\xff", At: 1700000000000000005, Cost: 1},
+		{Key: "\xff", At: 1700000000000000005, Cost: 1, Units: map[string]int64{"tokens": 1200}},
 	}, spends)
 	spends, err = oracle.Read(strings.NewReader(""))
 	require.NoError(t, err)

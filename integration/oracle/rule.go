@@ -40,7 +40,8 @@ const (
 // Rule is one limit of a contract, stated plainly. Window is 0 for Concurrent,
 // Burst is 0 for all but Bucket. Zone and Calendar are for Fixed only: the name of
 // a time zone, or "" for UTC; and "w" or "mo" for weeks from Monday and for months,
-// with a Window of 7 and of 31 days.
+// with a Window of 7 and of 31 days. Unit names what it counts, and is empty for
+// tokens.
 type Rule struct {
 	Kind     Kind
 	Limit    int64
@@ -48,10 +49,11 @@ type Rule struct {
 	Burst    int64
 	Zone     string
 	Calendar string
+	Unit     string
 }
 
 var (
-	rateText       = regexp.MustCompile(`^(\d+)/(\d+)(ns|us|ms|s|m|h|d|w|mo)(?: (sliding|fixed|bucket|counter|pace)(?: burst=(\d+))?(?: tz=(\S+))?)?$`)
+	rateText       = regexp.MustCompile(`^(\d+)/(\d+)(ns|us|ms|s|m|h|d|w|mo)(?: (sliding|fixed|bucket|counter|pace)(?: burst=(\d+))?(?: tz=(\S+))?)?(?: unit=([a-z][a-z0-9_-]{0,31}))?$`)
 	concurrentText = regexp.MustCompile(`^(\d+) concurrent$`)
 )
 
@@ -72,8 +74,8 @@ var units = []unit{
 // ParseRule reads "200/1s", "200/1s sliding", "200/1d fixed",
 // "200/1d fixed tz=Europe/Berlin", "200/1w fixed", "200/1mo fixed",
 // "200/1m bucket burst=50" (the burst is 200 if it is left out), "200/1h counter",
-// "10/1s pace"
-// or "16 concurrent". It is far stricter than the product's own policy, so that a
+// "10/1s pace", each with " unit=tokens" at its end if that is what it counts, or
+// "16 concurrent". It is far stricter than the product's own policy, so that a
 // contract cannot be misread.
 func ParseRule(text string) (Rule, error) {
 	if m := concurrentText.FindStringSubmatch(text); m != nil {
@@ -95,7 +97,10 @@ func ParseRule(text string) (Rule, error) {
 	if err != nil {
 		return Rule{}, fmt.Errorf("oracle: rule %q: %w", text, err)
 	}
-	r := Rule{Limit: limit, Window: window}
+	if m[7] == "call" {
+		return Rule{}, fmt.Errorf("oracle: rule %q: calls are what a rule counts without a unit", text)
+	}
+	r := Rule{Limit: limit, Window: window, Unit: m[7]}
 	switch m[4] {
 	case "fixed":
 		r.Kind = Fixed
@@ -184,6 +189,10 @@ func MustRules(text string) []Rule {
 
 // String is the rule as ParseRule reads it.
 func (r Rule) String() string {
+	if unit := r.Unit; unit != "" {
+		r.Unit = ""
+		return r.String() + " unit=" + unit
+	}
 	switch r.Kind {
 	case Concurrent:
 		return fmt.Sprintf("%d concurrent", r.Limit)

@@ -9,11 +9,14 @@ import (
 
 // Schedule is what a greedy scheduler gets from a contract: a lone one with
 // unlimited demand for single calls, which makes each call as soon as every rule
-// allows it. Calls are under way for Hold, which only concurrency rules mind.
+// allows it. Calls are under way for Hold, which only concurrency rules mind, and
+// each costs Units besides; where a rule counts a unit, its numbers have to be
+// multiples of what a call costs of that.
 // Nobody who keeps the contract has made more calls at any instant.
 type Schedule struct {
 	Rules []Rule
 	Hold  time.Duration
+	Units map[string]int64
 	From  int64 // Unix nanoseconds; where the first call may be made
 }
 
@@ -38,6 +41,7 @@ func (s Schedule) Length(n int) time.Duration {
 }
 
 func (s Schedule) times(n int, end int64) []int64 {
+	s.Rules = s.inCalls()
 	if len(s.Rules) == 0 && n == math.MaxInt {
 		panic("oracle: a contract without rules has no greedy schedule until an instant")
 	}
@@ -73,6 +77,26 @@ func (s Schedule) times(n int, end int64) []int64 {
 		times = append(times, at)
 	}
 	return times
+}
+
+// inCalls gives the rules with those of units as rules of calls, and without those
+// of units that the calls do not cost.
+func (s Schedule) inCalls() (rules []Rule) {
+	for _, r := range s.Rules {
+		if r.Unit == "" {
+			rules = append(rules, r)
+			continue
+		}
+		n := s.Units[r.Unit]
+		if n == 0 {
+			continue
+		}
+		if r.Limit%n != 0 || r.Burst%n != 0 {
+			panic(fmt.Sprintf("oracle: %q is no multiple of the %d that a call costs", r, n))
+		}
+		rules = append(rules, Rule{Kind: r.Kind, Limit: r.Limit / n, Window: r.Window, Burst: r.Burst / n})
+	}
+	return rules
 }
 
 // earliest gives a function that tells the first instant, from at on, at which

@@ -120,3 +120,19 @@ func TestUseLeavesOutTheFirstWindowAndParts(t *testing.T) {
 	_, err = oracle.Use(spends, oracle.Schedule{Rules: oracle.MustRules("0/1s")}, 0, 9*second, time.Second)
 	require.Error(t, err)
 }
+
+// Calls that cost three of a unit make a rule of that unit one of a third as many
+// calls; a unit that they do not cost binds nothing.
+func TestScheduleOfCallsThatCostUnits(t *testing.T) {
+	units := map[string]int64{"w": 3}
+	for text, plain := range map[string]string{
+		"6/1s unit=w":                      "2/1s",
+		"9/1s fixed unit=w":                "3/1s fixed",
+		"6/1s bucket burst=3 unit=w, 5/1s": "2/1s bucket burst=1, 5/1s",
+		"4/1s, 1/1h unit=v":                "4/1s",
+	} {
+		got := oracle.Schedule{Rules: oracle.MustRules(text), Units: units}.First(20)
+		require.Equal(t, oracle.Schedule{Rules: oracle.MustRules(plain)}.First(20), got, text)
+	}
+	require.Panics(t, func() { oracle.Schedule{Rules: oracle.MustRules("7/1s unit=w"), Units: units}.First(1) })
+}

@@ -12,7 +12,9 @@ type Spend struct {
 	Key  string
 	At   int64 // Unix nanoseconds
 	Cost int64 // tokens
-	Done int64 // Unix nanoseconds; 0 if the end is not known: it counts as under way for good
+	// Units is what it cost of other units, by name; nil if of none.
+	Units map[string]int64
+	Done  int64 // Unix nanoseconds; 0 if the end is not known: it counts as under way for good
 }
 
 // Sort orders spends by their instants, and leaves the order of equal ones.

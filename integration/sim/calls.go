@@ -17,6 +17,7 @@ import (
 type calls struct {
 	world *World
 	slots map[lease.Key]bool // keys with a concurrency rule
+	units bool               // calls on key k cost w besides, most of them
 	guard time.Duration
 
 	perKey   int // callers of each holder on each key
@@ -81,7 +82,7 @@ func (c *calls) ask(x *caller) {
 	}
 	c.asked++
 	x.order = c.asked
-	x.call = p.Ask(now, cost, c.slots[x.key], until)
+	x.call = p.Ask(now, cost, c.slots[x.key], until, c.unitsOf(x)...)
 	x.spend = -1
 	c.pending[x.call] = x
 	if w.chance(0.15, "") {
@@ -92,10 +93,43 @@ func (c *calls) ask(x *caller) {
 	x.holder.drive(x.key)
 }
 
+// busyUnits is what each call on key k costs while it is calm and saturated.
+const busyUnits = 3
+
+// unitsOf is what a caller's next call costs besides. Under a contract of units
+// most calls on key k cost some, and those on the other key none.
+func (c *calls) unitsOf(x *caller) lease.Units {
+	switch w := c.world; {
+	case !c.units || x.key != "k":
+		return nil
+	case c.saturate:
+		return lease.Units{{Unit: "w", N: busyUnits}}
+	case w.rand.IntN(4) == 0:
+		return nil
+	case w.rand.IntN(8) == 0: // and one that no rule counts
+		return lease.Units{{Unit: "v", N: 1 + w.rand.Int64N(100)}, {Unit: "w", N: 1 + w.rand.Int64N(9)}}
+	default:
+		return lease.Units{{Unit: "w", N: 1 + w.rand.Int64N(9)}}
+	}
+}
+
+// costs is units as the oracle reads them.
+func costs(units lease.Units) map[string]int64 {
+	if len(units) == 0 {
+		return nil
+	}
+	m := map[string]int64{}
+	for _, u := range units {
+		m[u.Unit] = u.N
+	}
+	return m
+}
+
 // allow takes what is at hand, or nothing.
 func (c *calls) allow(x *caller, p *worker.Pool) {
-	if p.Allow(x.holder.elapsed(), 1) {
-		c.world.spends = append(c.world.spends, oracle.Spend{Key: string(x.key), At: c.world.unix(), Cost: 1, Done: c.world.unix()})
+	units := c.unitsOf(x)
+	if p.Allow(x.holder.elapsed(), 1, units...) {
+		c.world.spends = append(c.world.spends, oracle.Spend{Key: string(x.key), At: c.world.unix(), Cost: 1, Units: costs(units), Done: c.world.unix()})
 	}
 	x.holder.drive(x.key)
 	c.again(x)
@@ -174,7 +208,7 @@ func (c *calls) spendNow(x *caller, call *worker.Call) {
 	c.served++
 	x.spend = len(w.spends)
 	// Until it ends otherwise, the call has left and is under way.
-	w.spends = append(w.spends, oracle.Spend{Key: string(x.key), At: w.unix(), Cost: call.Cost()})
+	w.spends = append(w.spends, oracle.Spend{Key: string(x.key), At: w.unix(), Cost: call.Cost(), Units: costs(call.Units())})
 	d := 20 * time.Millisecond
 	if !c.saturate {
 		d = w.between(0, 60*time.Millisecond)
@@ -202,14 +236,18 @@ func (c *calls) end(x *caller, call *worker.Call) {
 		c.finish(x, at+w.between(c.guard/2, c.guard)) // it works on
 	case w.chance(0.05, "never sent"):
 		p.Cancel(now, call)
-		s.Cost = 0
+		s.Cost, s.Units = 0, nil
 		c.finish(x, at)
 	case w.chance(0.05, "settle"):
 		used := w.rand.Int64N(call.Cost() + 1)
-		if err := p.Settle(now, call, used); err != nil {
+		var units lease.Units
+		for _, u := range call.Units() {
+			units = append(units, lease.UnitAmount{Unit: u.Unit, N: w.rand.Int64N(u.N + 1)})
+		}
+		if err := p.Settle(now, call, used, units...); err != nil {
 			panic(err)
 		}
-		s.Cost = used
+		s.Cost, s.Units = used, costs(units)
 		c.finish(x, at)
 	default:
 		p.Finish(now, call)

@@ -34,11 +34,16 @@ func (l *lessor) check() {
 		for _, h := range k.Holders {
 			held.Tokens += h.Held.Tokens
 			held.Slots += h.Held.Slots
+			for _, u := range h.Held.Units {
+				held.Units = held.Units.Plus(u.Unit, u.N)
+			}
 		}
 		for _, x := range k.Windows {
 			want := held.Tokens
 			if strings.Contains(x.Rule, "concurrent") {
 				want = held.Slots
+			} else if _, unit, of := strings.Cut(x.Rule, "unit="); of {
+				want = held.Units.Of(unit)
 			}
 			if x.Held != want || x.Free+x.Held+x.Spent != x.Limit {
 				l.say("%s %s: %d free, %d held, %d spent; leases hold %d", k.Key, x.Rule, x.Free, x.Held, x.Spent, want)

@@ -33,6 +33,8 @@ var contracts = []Contract{
 	{Rules: "25/700ms fixed tz=Asia/Kathmandu", Guard: 20 * time.Millisecond},
 	{Rules: "10/1s pace", Least: 0.98}, // a run of one, of 100 ms, costs one way: 2 ms at most
 	{Rules: "20/1s pace, 100/6s, 3 concurrent", Guard: time.Millisecond},
+	{Rules: "30/1s, 120/2s unit=w"},
+	{Rules: "120/2s bucket burst=60 unit=w, 100/1s, 6 concurrent", Guard: 10 * time.Millisecond},
 	{Rules: "40/2s counter"},
 	{Rules: "20/1s, 50/3s counter", Guard: 30 * time.Millisecond},
 	// An hour that is shown again, in the middle of the faults.

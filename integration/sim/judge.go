@@ -15,7 +15,7 @@ func (w *World) judge(seed uint64, c Contract, rules []oracle.Rule) []oracle.Vio
 	var found []oracle.Violation
 	for _, k := range []string{"k", "other"} {
 		spends := oracle.Under(w.spends, k)
-		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 })
+		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 && s.Units == nil })
 		found = append(found, oracle.Violations(spends, rules)...)
 		if c.Guard == 0 {
 			continue

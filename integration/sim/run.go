@@ -53,6 +53,7 @@ func Run(seed uint64) Verdict {
 	for _, k := range keys {
 		w.calls.slots[k] = strings.Contains(c.Rules, "concurrent")
 	}
+	w.calls.units = strings.Contains(c.Rules, "unit=w")
 	var fleet []*holder
 	for i := range holders {
 		h := newHolder(w, fmt.Sprintf("w%d", i), l, w.rand.Int64N(201)-100, keys)
@@ -159,13 +160,16 @@ func (w *World) stranded(l *lessor, fleet []*holder, window time.Duration) (left
 	if st.SlotsGranted+st.SlotsAdopted != st.SlotsFreed+st.SlotsCut+st.SlotsExpired {
 		say("%d slots granted, %d freed, %d cut, %d expired", st.SlotsGranted, st.SlotsFreed, st.SlotsCut, st.SlotsExpired)
 	}
+	if st.UnitsGranted+st.UnitsAdopted != st.UnitsSpent+st.UnitsReturned+st.UnitsExpired {
+		say("%d units granted, %d spent, %d returned, %d expired", st.UnitsGranted, st.UnitsSpent, st.UnitsReturned, st.UnitsExpired)
+	}
 	if n := len(w.calls.pending); n > 0 {
 		say("%d callers were never answered", n)
 	}
 	for _, h := range fleet {
 		for _, k := range h.keys {
 			b := h.pools[k].Books()
-			if !h.pools[k].Idle() || b.Granted != b.Spent+b.Returned+b.Expired {
+			if !h.pools[k].Idle() || b.Granted != b.Spent+b.Returned+b.Expired || b.UnitsGranted != b.UnitsSpent+b.UnitsReturned+b.UnitsExpired {
 				say("pool %s of %s: idle %v, %+v", k, h.name, h.pools[k].Idle(), b)
 			}
 		}
@@ -183,7 +187,7 @@ func (w *World) use(rules []oracle.Rule, busy, period time.Duration) float64 {
 			spends = append(spends, s)
 		}
 	}
-	schedule := oracle.Schedule{Rules: rules, Hold: 20 * time.Millisecond, From: from}
+	schedule := oracle.Schedule{Rules: rules, Hold: 20 * time.Millisecond, From: from, Units: map[string]int64{"w": busyUnits}}
 	use, err := oracle.Use(spends, schedule, from, to, period)
 	if err != nil {
 		panic(err)

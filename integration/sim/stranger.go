@@ -54,6 +54,10 @@ func (s *stranger) ask() {
 		Sent:     s.elapsed(),
 		Patience: s.world.between(0, 200*time.Millisecond),
 	}
+	if n := s.world.rand.Int64N(8); n > 4 { // units that a rule may count, or none does
+		r.Need.Units = lease.UnitsOf(map[string]int64{"v": n - 5, "w": n})
+		r.Want.Units = lease.UnitsOf(map[string]int64{"v": n, "w": 2 * n})
+	}
 	s.world.net.send(&s.host, &s.lessor.host, func() { s.lessor.request(r, func(lease.Answer) {}) })
 }
 
@@ -77,6 +81,9 @@ func (s *stranger) tell() {
 			Freed:    w.rand.Int64N(3),
 			Cut:      w.rand.Int64N(3),
 		})
+		c := &r.Counts[0]
+		c.Points[w.rand.IntN(2)].Units = lease.UnitsOf(map[string]int64{"v": w.rand.Int64N(9), "w": w.rand.Int64N(20)})
+		c.ReturnedUnits = lease.UnitsOf(map[string]int64{"u": w.rand.Int64N(2), "w": w.rand.Int64N(9)})
 	}
 	w.net.send(&s.host, &s.lessor.host, func() { s.lessor.report(r, func(lease.Reply) {}) })
 }

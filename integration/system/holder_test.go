@@ -119,7 +119,7 @@ func hoard(url, name string, key lease.Key, tokens []int64) error {
 	if err != nil {
 		return err
 	}
-	if a.Granted != want {
+	if !a.Granted.Equal(want) {
 		return fmt.Errorf("granted %+v", a.Granted)
 	}
 	fmt.Println("holding")

@@ -143,7 +143,7 @@ func TestLossyNetworkBreaksNothing(t *testing.T) {
 	require.Empty(t, oracle.Violations(spends, oracle.MustRules(contract)))
 	require.Equal(t, b.Granted, b.Spent+b.Returned+b.Expired, "%+v", b)
 	require.EqualValues(t, len(spends), b.Spent)
-	s.until("all to be back", func(st lease.Status) bool { return st.Held == lease.Amount{} && st.Leases == 0 && st.Waiting == 0 })
+	s.until("all to be back", func(st lease.Status) bool { return st.Held.Zero() && st.Leases == 0 && st.Waiting == 0 })
 	st := s.status().Stats
 	require.Equal(t, st.Granted, st.Spent+st.Returned+st.Expired)
 	t.Logf("%d spends under %d faults, 0 violations; %d grants answered again, %d given up, %d answers dropped by the workers",

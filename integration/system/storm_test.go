@@ -119,7 +119,7 @@ func playStorm(w *world, seed uint64) {
 	b := w.books()
 	require.EqualValues(t, len(s.spends), b.Spent)
 	proves(t, "nothing to be held", func() error {
-		if held := w.status().Held; held != (lease.Amount{}) {
+		if held := w.status().Held; !held.Zero() {
 			return fmt.Errorf("%+v is", held)
 		}
 		return nil

@@ -97,6 +97,7 @@ func (w *world) rest() {
 	require.Equal(w.t, lease.Amount{}, s.Held)
 	require.Zero(w.t, s.Leases)
 	require.Zero(w.t, s.Waiting)
+	require.Equal(w.t, s.Stats.UnitsGranted, s.Stats.UnitsSpent+s.Stats.UnitsReturned+s.Stats.UnitsExpired, "units: %+v", s.Stats)
 	require.Equal(w.t, s.Stats.Granted, s.Stats.Spent+s.Stats.Returned+s.Stats.Expired, "granted = spent + returned + expired: %+v", s.Stats)
 	require.Equal(w.t, s.Stats.SlotsGranted, s.Stats.SlotsFreed+s.Stats.SlotsCut+s.Stats.SlotsExpired, "%+v", s.Stats)
 	for _, k := range s.Keys {

@@ -36,9 +36,23 @@ func wait(r oracle.Rule, arrivals []oracle.Spend, at, load int64) time.Duration 
 		return r.Window / time.Duration(r.Limit) * time.Duration(over)
 	}
 	over := max(load-r.Most()+1, 1)
-	counted := len(arrivals) - int(load) // the first that still counts
-	leaves := min(counted+int(over)-1, len(arrivals)-1)
-	return time.Duration(arrivals[leaves].At + int64(r.Window) - at)
+	for _, a := range arrivals {
+		if at-a.At >= int64(r.Window) {
+			continue
+		}
+		if over -= weight(r, a); over <= 0 {
+			return time.Duration(a.At + int64(r.Window) - at)
+		}
+	}
+	return 0
+}
+
+// weight is what an arrival is to a rule.
+func weight(r oracle.Rule, a oracle.Spend) int64 {
+	if r.Unit != "" {
+		return a.Units[r.Unit]
+	}
+	return a.Cost
 }
 
 // seconds rounds up: a caller told less than the truth would come too early.
@@ -85,7 +99,11 @@ func policyItem(r oracle.Rule) string {
 	case oracle.Pace:
 		return fmt.Sprintf(`"%s";q=%d;w=%d`, r, r.Most(), seconds(r.Holds(1)))
 	}
-	return fmt.Sprintf(`"%s";q=%d;w=%d`, r, r.Most(), seconds(r.Window))
+	item := fmt.Sprintf(`"%s";q=%d;w=%d`, r, r.Most(), seconds(r.Window))
+	if r.Unit != "" {
+		item += fmt.Sprintf(`;qu="%s"`, r.Unit)
+	}
+	return item
 }
 
 func stateItem(v verdict) string {

@@ -7,6 +7,9 @@
 // 429 and remembers the violation, its rule and its instant. It shares no code
 // with the limiter that it judges, only the rules' text with the oracle.
 //
+// A call may cost units besides: /search?unit=tokens=1200. A rule with unit=tokens
+// counts those and nothing else.
+//
 // A contract binds every path at or below its prefix, segment by segment; all
 // contracts that bind a path are asked. A call is under way from its arrival
 // until its answer is written, also when the caller has left: concurrency rules

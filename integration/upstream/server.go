@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +63,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		delay = d
 	}
-	call := s.arrive(r.URL.Path)
+	units, err := units(r.URL.Query()["unit"])
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	call := s.arrive(r.URL.Path, units)
 	defer s.leave(call)
 	if len(call.broken) == 0 && delay > 0 {
 		time.Sleep(delay) // for a caller that has left, too
@@ -86,10 +93,10 @@ type verdict struct {
 
 // arrive stamps the arrival and counts it under every contract of its path. It
 // reads the clock under the lock, so that the list is in order of time.
-func (s *Server) arrive(path string) *call {
+func (s *Server) arrive(path string, units map[string]int64) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := oracle.Spend{Key: path, At: s.now(), Cost: 1}
+	a := oracle.Spend{Key: path, At: s.now(), Cost: 1, Units: units}
 	c := &call{path: path, index: len(s.arrivals)}
 	s.arrivals = append(s.arrivals, a)
 	s.inFlight++
@@ -101,6 +108,9 @@ func (s *Server) arrive(path string) *call {
 		t.arrivals = append(t.arrivals, a)
 		t.at = append(t.at, c.index)
 		for _, r := range t.Rules {
+			if r.Unit != "" && units[r.Unit] == 0 {
+				continue // it is nothing to this rule
+			}
 			v := verdict{rule: r, load: oracle.LoadAt(r, t.arrivals, a.At)}
 			v.wait = wait(r, t.arrivals, a.At, v.load)
 			c.verdicts = append(c.verdicts, v)
@@ -131,6 +141,24 @@ func (s *Server) leave(c *call) {
 	}
 }
 
+// units reads what a call says it costs besides, as NAME=N each. A server that limits
+// the tokens of a model counts them itself; this one has no model.
+func units(texts []string) (map[string]int64, error) {
+	var units map[string]int64
+	for _, text := range texts {
+		name, amount, _ := strings.Cut(text, "=")
+		n, err := strconv.ParseInt(amount, 10, 64)
+		if name == "" || err != nil || n < 1 {
+			return nil, fmt.Errorf("unit %q is not NAME=N, such as unit=tokens=1200", text)
+		}
+		if units == nil {
+			units = map[string]int64{}
+		}
+		units[name] += n
+	}
+	return units, nil
+}
+
 // now is Unix nanoseconds of a clock that does not step while the server lives.
 func (s *Server) now() int64 { return s.base.Add(time.Since(s.base)).UnixNano() }
 
@@ -142,10 +170,11 @@ func (s *Server) writeArrivals(w http.ResponseWriter) {
 	out := json.NewEncoder(w)
 	for _, a := range arrivals {
 		line := struct {
-			Key  string `json:"key"`
-			Sent int64  `json:"sent,string"`
-			Done int64  `json:"done,string,omitempty"`
-		}{a.Key, a.At, a.Done}
+			Key   string           `json:"key"`
+			Units map[string]int64 `json:"units,omitempty"`
+			Sent  int64            `json:"sent,string"`
+			Done  int64            `json:"done,string,omitempty"`
+		}{a.Key, a.Units, a.At, a.Done}
 		if out.Encode(line) != nil {
 			return // the caller has gone
 		}

@@ -311,3 +311,30 @@ func TestBadDelayAndBadContractAreErrors(t *testing.T) {
 		require.Error(t, err, text)
 	}
 }
+
+// A call says what it costs of other units, and each rule counts its own.
+func TestUnitsAreCountedByTheirOwnRules(t *testing.T) {
+	strict, web := serve(t, 0, "100/1h, 1000/1h unit=tokens")
+	for _, query := range []string{"?unit=tokens=600", "", "?unit=images=5000", "?unit=tokens=400"} {
+		resp, _ := get(t, web.URL+"/chat"+query)
+		require.Equal(t, http.StatusOK, resp.StatusCode, query)
+	}
+	resp, body := get(t, web.URL+"/chat?unit=tokens=1")
+	require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+	require.Contains(t, body, "1000/1h unit=tokens")
+	require.NotContains(t, body, `"100/1h"`)
+	require.Equal(t, "3600", resp.Header.Get("Retry-After"))
+	require.Contains(t, resp.Header.Get("RateLimit-Policy"), `"1000/1h unit=tokens";q=1000;w=3600;qu="tokens"`)
+
+	resp, _ = get(t, web.URL+"/chat")
+	require.Equal(t, http.StatusOK, resp.StatusCode, "it costs no tokens")
+	resp, body = get(t, web.URL+"/chat?unit=tokens")
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+	require.Contains(t, body, "is not NAME=N")
+
+	require.Equal(t, 1, strict.Report().Violations())
+	_, arrivals := get(t, web.URL+"/arrivals")
+	spends, err := oracle.Read(strings.NewReader(arrivals))
+	require.NoError(t, err)
+	require.Len(t, oracle.Violations(spends, oracle.MustRules("1000/1h unit=tokens")), 2, "the one refused, and what came after it")
+}

@@ -51,16 +51,25 @@ func (p *packer) pack(r lease.Record) string {
 			p.text(string(k))
 		}
 		base = p.instant(le.Began, base)
-		for _, part := range []lease.Part{le.Tokens, le.Slots} {
-			p.amount(part.Granted)
-			p.amount(part.Spent)
-			p.amount(part.Returned)
-			p.instant(part.Expires, base)
+		p.part(le.Tokens, base)
+		p.part(le.Slots, base)
+		p.count(len(le.Units))
+		for _, u := range le.Units {
+			p.number(p.rule(u.Unit))
+			p.part(u.Part, base)
 		}
 	}
 	return string(p.b)
 }
 
+func (p *packer) part(of lease.Part, base algo.Instant) {
+	p.amount(of.Granted)
+	p.amount(of.Spent)
+	p.amount(of.Returned)
+	p.instant(of.Expires, base)
+}
+
+// rule gives the number of a text that many records have: a rule, or a unit.
 func (p *packer) rule(text string) uint64 {
 	at, ok := p.place[text]
 	if !ok {
@@ -110,9 +119,9 @@ func (p *packer) unpack(packed string) lease.Record {
 		}
 		base = u.instant(base)
 		le.Began = base
-		for _, part := range []*lease.Part{&le.Tokens, &le.Slots} {
-			part.Granted, part.Spent, part.Returned = u.amount(), u.amount(), u.amount()
-			part.Expires = u.instant(base)
+		le.Tokens, le.Slots = u.part(base), u.part(base)
+		for range u.number() {
+			le.Units = append(le.Units, lease.UnitPart{Unit: p.texts[u.number()], Part: u.part(base)})
 		}
 		r.Leases = append(r.Leases, le)
 	}
@@ -136,6 +145,10 @@ func (u *unpacker) number() (n uint64) {
 func (u *unpacker) amount() int64 {
 	n := u.number()
 	return int64(n>>1) ^ -int64(n&1)
+}
+
+func (u *unpacker) part(base algo.Instant) lease.Part {
+	return lease.Part{Granted: u.amount(), Spent: u.amount(), Returned: u.amount(), Expires: u.instant(base)}
 }
 
 func (u *unpacker) text() string {

@@ -69,8 +69,12 @@ func anyRecord(random *rand.Rand) lease.Record {
 			Keys:  []lease.Key{lease.Key(text())},
 			Began: algo.Instant(number()),
 		}
-		for _, p := range []*lease.Part{&le.Tokens, &le.Slots} {
-			*p = lease.Part{Granted: number(), Spent: number(), Returned: number(), Expires: algo.Instant(number())}
+		part := func() lease.Part {
+			return lease.Part{Granted: number(), Spent: number(), Returned: number(), Expires: algo.Instant(number())}
+		}
+		le.Tokens, le.Slots = part(), part()
+		for range random.IntN(3) {
+			le.Units = append(le.Units, lease.UnitPart{Unit: text(), Part: part()})
 		}
 		r.Leases = append(r.Leases, le)
 	}

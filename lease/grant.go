@@ -49,7 +49,6 @@ func (l *Ledger) giveOf(le *lease, of resource, n int64) {
 		if of == slots {
 			a.hold(le.id.Holder, n)
 		}
-		l.touch(a)
 	}
 }
 

@@ -48,7 +48,7 @@ func refused(err error) error {
 	case errors.Is(err, lease.ErrNever):
 		return fmt.Errorf("%w; lower --cost, or raise the limit in the policy", err)
 	}
-	return err
+	return cli.Foreign(err)
 }
 
 // empty says that a rule, as its text, refuses whatever the cost.

@@ -63,7 +63,9 @@ func TestPrintableNeverActsOnTheTerminalNorIsTooWide(t *testing.T) {
 
 func TestPrintableTextsThatDifferLookDifferent(t *testing.T) {
 	part := rapid.SampledFrom([]string{" ", `\`, `"`, `'`, "\n", "\x00", "\xff", "\ufffd", "x", "20", `\x20`, "é", "e\u0301", "n", "/"})
-	text := func(t *rapid.T, label string) string { return strings.Join(rapid.SliceOfN(part, 1, 4).Draw(t, label), "") }
+	text := func(t *rapid.T, label string) string {
+		return strings.Join(rapid.SliceOfN(part, 1, 4).Draw(t, label), "")
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := text(t, "a"), text(t, "b")
 		require.Equal(t, a == b, Printable(a, 100) == Printable(b, 100), "%q and %q", a, b)

@@ -44,6 +44,14 @@ func TestABadPolicyOrKeySaysWhatIsWrong(t *testing.T) {
 	require.NoError(t, client.Close(t.Context()))
 }
 
+func TestConnectingEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	_, err := ration.ConnectContext(ctx, "nats://127.0.0.1:1", ration.WithConnectWait(24*time.Hour)) // else it hangs
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "ration: connecting to nats://127.0.0.1:1")
+}
+
 func TestNobodyToConnectToIsNoCoordinator(t *testing.T) {
 	_, err := ration.Connect("nats://127.0.0.1:1", ration.WithConnectWait(100*time.Millisecond))
 	require.ErrorIs(t, err, ration.ErrNoCoordinator)

@@ -219,7 +219,7 @@ func (c ConnectConfig) options(w *watch, met chan<- struct{}) ([]nats.Option, er
 	case c.NKey != "":
 		key, err := nats.NkeyOptionFromSeed(c.NKey)
 		if err != nil {
-			return nil, fmt.Errorf("reading the nkey's seed: %w", err)
+			return nil, fmt.Errorf("--nkey %s: %w; name a file with a user's seed", c.NKey, err)
 		}
 		o = append(o, key)
 	}

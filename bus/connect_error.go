@@ -46,7 +46,7 @@ func connectError(url string, wait time.Duration, err error) error {
 	case errors.Is(err, nats.ErrNoInfoReceived), strings.Contains(where, "ws://"), strings.Contains(where, "wss://"):
 		return fmt.Errorf("%w: what answers at %s is no NATS server, or not of that kind; name one with --nats", lease.ErrNoCoordinator, where)
 	}
-	return fmt.Errorf("bus: connecting to %s: %w", where, err)
+	return fmt.Errorf("bus: connecting to %s: %w; look at the URL, and at the files that are named for credentials and TLS", where, err)
 }
 
 const noAnswer = "no answer"

@@ -13,16 +13,20 @@ import (
 func CheckURL(urls string) error {
 	for s := range strings.SplitSeq(urls, ",") {
 		s = strings.TrimSpace(s)
+		full := s
 		if !strings.Contains(s, "://") {
-			s = "nats://" + s
+			full = "nats://" + s
 		}
-		u, err := url.Parse(s)
+		u, err := url.Parse(full)
 		port := uint64(1)
 		if err == nil && u.Port() != "" {
 			port, err = strconv.ParseUint(u.Port(), 10, 16)
 		}
 		if err != nil || u.Hostname() == "" || port == 0 || !slices.Contains(schemes, u.Scheme) {
-			return fmt.Errorf("bus: %q is no NATS URL; give one like %s", redacted(s), DefaultURL)
+			if strings.Contains(s, "@") {
+				s = redacted(s)
+			}
+			return fmt.Errorf("bus: %q is no NATS URL; give one like %s", s, DefaultURL)
 		}
 	}
 	return nil

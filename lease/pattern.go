@@ -11,8 +11,8 @@ import (
 //
 //   - {name} matches any one segment. The name is for people: letters, digits,
 //     "_" and "-". Patterns that differ only in names are the same pattern.
-//   - Any other segment matches itself, byte by byte. A brace in it is written
-//     twice: "{{x}}" matches the segment "{x}".
+//   - Any other segment matches itself, byte by byte: "*" and ">" have no meaning.
+//     A brace in it is written twice: "{{x}}" matches the segment "{x}".
 //
 // A pattern is comparable and never changes.
 type Pattern struct {

@@ -25,6 +25,20 @@ func TestPatternSegments(t *testing.T) {
 	}
 }
 
+// A star is a star: no pattern but {name} stands for other keys.
+func TestWildcardsOfOthersAreLiteral(t *testing.T) {
+	p, err := ParsePolicy("p", []byte(`limits: [{key: "a/*", rules: [1/1s]}, {key: "a/>", rules: [2/1s]}, {key: "b/**", rules: [3/1s]}, {key: "c/x*", rules: [4/1s]}]`))
+	require.NoError(t, err)
+	for key, line := range map[Key]int{"a/*": 0, "a/>": 1, "b/**": 2, "c/x*": 3, "a/*/below": 0} {
+		m := p.Match(key)
+		require.Len(t, m, 1, "%s", key)
+		require.Same(t, &p.Limits[line], m[0].Limit, "%s", key)
+	}
+	for _, key := range []Key{"a", "a/b", "a/**", "a/b/c", "b/c", "b/*", "c/xy", "c/x"} {
+		require.Empty(t, p.Match(key), "%s", key)
+	}
+}
+
 func TestBadPatternsAreRefusedAtTheirFault(t *testing.T) {
 	for text, index := range map[string]int{
 		"": 0, "/": 0, "a//b": 2, "a/": 2, "{": 0, "{}": 0, "a/{}": 2, "x/{a}b": 2, "a{b}": 1, "}": 0, "a}": 1,

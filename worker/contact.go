@@ -22,7 +22,7 @@ func (w *Worker) Contact(ctx context.Context, key lease.Key) error {
 		case <-ctx.Done():
 		case <-time.After(w.cfg.Pool.BackoffMin):
 		}
-		if ctx.Err() == nil && passing(err) {
+		if ctx.Err() == nil && absent(err) {
 			continue
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -30,6 +30,13 @@ func (w *Worker) Contact(ctx context.Context, key lease.Key) error {
 		}
 		return err
 	}
+}
+
+// absent says that whoever is to answer may do so a moment later. An error of
+// neither the lessor nor the wait, such as that NATS forbids to ask, is no absence.
+func absent(err error) bool {
+	var told *lease.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &told) && passing(err)
 }
 
 func (w *Worker) contact(ctx context.Context, r lease.Report) error {

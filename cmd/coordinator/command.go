@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 		return cli.Finish(name, err, s)
 	}
 	chosen := in.Selected().Target.Addr().Interface().(runner)
-	return cli.Finish(name, chosen.run(ctx, in, s), s)
+	return cli.Finish(name, in.Blame(chosen.run(ctx, in, s)), s)
 }
 
 type versionCommand struct{}

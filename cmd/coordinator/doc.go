@@ -37,7 +37,7 @@
 //	1    failed: a bad file, a port in use, another leader, not ready
 //	2    misused: a flag or argument makes no sense
 //	5    no coordinator, or no NATS server, answered within --connect-wait
-//	129  ended by a second SIGHUP
-//	130  ended by a second SIGINT
-//	143  ended by a second SIGTERM
+//	129  ended by SIGHUP before NATS answered, or by a second one
+//	130  the same of SIGINT
+//	143  the same of SIGTERM
 package main

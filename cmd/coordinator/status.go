@@ -59,15 +59,21 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 	case errors.Is(err, lease.ErrNoCoordinator):
 		return cli.Nobody(nc.ConnectedUrlRedacted(), c.Cell)
 	case err != nil:
-		return err
-	}
-	if c.JSON {
-		_, err := fmt.Fprintf(s.Out, "%s\n", body)
-		return err
+		return cli.Foreign(err)
 	}
 	d, err := parseDocument(body)
-	if err != nil {
-		return fmt.Errorf("reading the status: %w", err)
+	if err == nil && d.V != bus.Format {
+		err = cli.Foreign(fmt.Errorf("%w: the coordinator at %s tells its status in format %d, this side speaks %d",
+			lease.ErrFormat, nc.ConnectedUrlRedacted(), d.V, bus.Format))
+	}
+	switch {
+	case errors.Is(err, lease.ErrFormat):
+		return err
+	case err != nil:
+		return fmt.Errorf("the coordinator at %s tells no status (%w); see what serves cell %s there", nc.ConnectedUrlRedacted(), err, c.Cell)
+	case c.JSON:
+		_, err := fmt.Fprintf(s.Out, "%s\n", body)
+		return err
 	}
 	_, err = s.Out.Write(drawing{width: cli.Width(s.Out), colour: cli.Coloured(s.Out, s)}.draw(d, c.Key))
 	return err

@@ -52,7 +52,7 @@ func refused(err error) error {
 		}
 		return fmt.Errorf("%w; lower %s, or raise the limit in the policy", err, flag)
 	}
-	return err
+	return cli.Foreign(err)
 }
 
 // empty says that a rule, as its text, refuses whatever the cost.

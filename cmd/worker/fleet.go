@@ -43,7 +43,7 @@ func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client,
 		if errors.Is(err, ration.ErrNoCoordinator) {
 			err = cli.Nobody(cli.Redacted(d.Nats), d.Cell)
 		}
-		return nil, errors.Join(err, client.Close(ctx))
+		return nil, errors.Join(cli.Foreign(err), client.Close(ctx))
 	}
 	return client, nil
 }

@@ -81,6 +81,14 @@ func Nobody(where, cell string) error {
 	return &Exit{NoCoordinator, fmt.Errorf("NATS at %s has no coordinator in cell %s; start one, or name another place with --nats or --cell", where, cell)}
 }
 
+// Foreign says what to do where the other side speaks another format.
+func Foreign(err error) error {
+	if !errors.Is(err, lease.ErrFormat) {
+		return err
+	}
+	return fmt.Errorf("%w; run the newer release on both sides, coordinators first", err)
+}
+
 // explained says that err has nothing left to say.
 func explained(err error) bool {
 	var exit *Exit

@@ -22,6 +22,15 @@ func (i *Invocation) Variable(flag string) (name string, ok bool) {
 	return name, ok
 }
 
+// Blame adds to an error of misuse which variable of the environment set the flag
+// that it is about.
+func (i *Invocation) Blame(err error) error {
+	if Code(err) != Misused {
+		return err
+	}
+	return i.environment.blame(err)
+}
+
 // exited is what kong's help panics with, since kong goes on parsing otherwise.
 type exited int
 

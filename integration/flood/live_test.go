@@ -190,13 +190,14 @@ func (h *honest) call(key lease.Key) error {
 // born is the origin of every holder's own time.
 var born = time.Now()
 
-// again asks each second until there is an answer, or ctx ends.
+// again asks each second until there is an answer, or ctx ends. A copy that was too
+// old when it was taken up is none.
 func again[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	for {
 		once, cancel := context.WithTimeout(ctx, time.Second)
 		got, err := ask(once)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, lease.ErrSuperseded) || ctx.Err() != nil {
 			return got, err
 		}
 	}

@@ -43,7 +43,7 @@ func (l *Ledger) give(le *lease, amount Amount) {
 // those who wait need, and answers them.
 func (l *Ledger) topUp() {
 	for _, w := range l.granted {
-		le := l.leases[w.name()]
+		le, _ := l.leases.Get(w.name())
 		l.give(le, l.extra(w, le))
 		l.stats.Granted += le.tokens.Granted
 		l.stats.SlotsGranted += le.slots.Granted

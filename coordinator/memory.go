@@ -12,14 +12,31 @@ import (
 // Memory is a mirror and a seat that live in this process. It is safe for
 // concurrent use; several coordinators may share one, and one of them leads.
 type Memory struct {
-	mu      sync.Mutex
-	freed   chan struct{} // closed when the seat becomes free
-	taken   bool
-	epoch   lease.Epoch
-	seq     uint64
-	records *table.Table[string, string] // packed
-	packer  packer
+	mu    sync.Mutex
+	freed chan struct{} // closed when the seat becomes free
+	taken bool
+	epoch lease.Epoch
+	seq   uint64
+	// A record of a key is in one of these. Most keys are hardly used, and theirs
+	// are packed; those of the others change at every turn, and packing them would
+	// take longer than the turn.
+	packed *table.Table[string, string]
+	whole  *table.Table[lease.Key, *lease.Record]
+	packer packer
 }
+
+// packedMarks is how many marks a packed record has at most.
+const packedMarks = 32
+
+func packs(r *lease.Record) bool {
+	marks := 0
+	for i := range r.Windows {
+		marks += len(r.Windows[i].State.Marks)
+	}
+	return len(r.Leases) == 0 && marks <= packedMarks
+}
+
+func recordKey(r *lease.Record) lease.Key { return r.Key }
 
 var (
 	_ lease.Mirror  = (*Memory)(nil)
@@ -29,9 +46,10 @@ var (
 // NewMemory gives an empty mirror with a free seat.
 func NewMemory() *Memory {
 	return &Memory{
-		freed:   make(chan struct{}),
-		records: table.New(packedKey),
-		packer:  packer{place: map[string]uint64{}},
+		freed:  make(chan struct{}),
+		packed: table.New(packedKey),
+		whole:  table.New(recordKey),
+		packer: packer{place: map[string]uint64{}},
 	}
 }
 
@@ -92,7 +110,10 @@ func (m *Memory) fence(e lease.Epoch) error {
 func (m *Memory) Load(_ context.Context, key lease.Key) (lease.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if packed, ok := m.records.Get(string(key)); ok {
+	if r, ok := m.whole.Get(key); ok {
+		return *r, nil
+	}
+	if packed, ok := m.packed.Get(string(key)); ok {
 		return m.packer.unpack(packed), nil
 	}
 	return lease.Record{Key: key}, nil
@@ -116,11 +137,21 @@ func (m *Memory) Apply(_ context.Context, t *lease.Turn) error {
 	}
 	m.seq = t.Seq
 	for _, r := range t.Records {
-		if r.Empty() {
-			m.records.Delete(string(r.Key))
-		} else {
-			m.records.Put(m.packer.pack(r))
-		}
+		m.keep(r)
 	}
 	return nil
+}
+
+func (m *Memory) keep(r lease.Record) {
+	switch {
+	case r.Empty():
+		m.whole.Delete(r.Key)
+		m.packed.Delete(string(r.Key))
+	case packs(&r):
+		m.whole.Delete(r.Key)
+		m.packed.Put(m.packer.pack(r))
+	default:
+		m.packed.Delete(string(r.Key))
+		m.whole.Put(&r)
+	}
 }

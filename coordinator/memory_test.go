@@ -58,7 +58,7 @@ func anyRecord(random *rand.Rand) lease.Record {
 	r := lease.Record{Key: lease.Key(text())}
 	for range random.IntN(4) {
 		w := lease.WindowRecord{Rule: text(), State: algo.State{Seen: algo.Instant(number()), Held: number(), Spent: number(), Own: number()}}
-		for range random.IntN(4) {
+		for range random.IntN(4) * random.IntN(20) {
 			w.State.Marks = append(w.State.Marks, algo.Mark{At: algo.Instant(number()), N: number()})
 		}
 		r.Windows = append(r.Windows, w)

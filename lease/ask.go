@@ -31,7 +31,7 @@ func (l *Ledger) request(m Message) {
 		l.turnAway(m, Refusal{Reason: ErrBadRequest, Key: r.Keys[0]})
 		return
 	}
-	if le := l.leases[id]; le != nil {
+	if le, ok := l.leases.Get(id); ok {
 		l.stats.Replayed++
 		if le.asked != nil {
 			l.stats.ReplayedAtOnce++
@@ -41,7 +41,7 @@ func (l *Ledger) request(m Message) {
 		l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, 0))
 		return
 	}
-	if w := l.waiting[id]; w != nil {
+	if w, ok := l.waiting.Get(id); ok {
 		l.rejoin(w, m, sat)
 		return
 	}
@@ -83,7 +83,7 @@ func (l *Ledger) turnAway(m Message, refusal Refusal) {
 // another says that r is not what its id asked for before: a holder that uses an
 // id twice must not take the answer to one for that to the other.
 func (l *Ledger) another(id name, r *Request) bool {
-	if le := l.leases[id]; le != nil {
+	if le, ok := l.leases.Get(id); ok {
 		for _, u := range r.Need.Units {
 			if p := le.part(resource(u.Unit)); p == nil || u.N > p.Granted {
 				return true
@@ -91,8 +91,8 @@ func (l *Ledger) another(id name, r *Request) bool {
 		}
 		return !slices.Equal(le.keys, r.Keys) || r.Need.Tokens > le.tokens.Granted || r.Need.Slots > le.slots.Granted && le.slots.Granted > 0
 	}
-	w := l.waiting[id]
-	return w != nil && (!slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want))
+	w, ok := l.waiting.Get(id)
+	return ok && (!slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want))
 }
 
 func deadline(arrived algo.Instant, left time.Duration) algo.Instant {
@@ -228,8 +228,6 @@ func (l *Ledger) setOverdue(w *waiter) {
 // overdue ends a wait whose deadline has passed, or whose holder is silent.
 func (l *Ledger) overdue(w *waiter) {
 	switch {
-	case l.waiting[w.name()] != w:
-		// granted or gone
 	case !l.now.Before(w.deadline):
 		l.stats.TimedOut++
 		l.refuse(w, Refusal{Reason: ErrTimedOut, Key: w.req.Keys[0]})

@@ -31,13 +31,13 @@ func (l *Ledger) beyond(w *waiter) (Refusal, bool) {
 	}
 	// Who waits will have a lease.
 	return over(c.Leases, ErrTooManyLeases, w, "leases",
-		w.holder.leases+len(w.holder.waiting), t.leases+t.waiters, len(l.leases)+len(l.waiting))
+		w.holder.leases+len(w.holder.waiting), t.leases+t.waiters, l.leases.Len()+l.waiting.Len())
 }
 
 // crowded refuses a request that is one too many to wait.
 func (l *Ledger) crowded(w *waiter) (Refusal, bool) {
 	return over(l.config.Waiters, ErrTooManyWaiters, w, "waiting requests",
-		len(w.holder.waiting), w.holder.tenant.waiters, len(l.waiting))
+		len(w.holder.waiting), w.holder.tenant.waiters, l.waiting.Len())
 }
 
 // over refuses one more where the holder, its tenant or all have what they may.

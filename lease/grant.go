@@ -56,7 +56,7 @@ func (l *Ledger) giveOf(le *lease, of resource, n int64) {
 // those who wait need, and answers them.
 func (l *Ledger) topUp() {
 	for _, w := range l.granted {
-		le := l.leases[w.name()]
+		le, _ := l.leases.Get(w.name())
 		l.give(le, l.extra(w, le))
 		l.stats.Granted += le.tokens.Granted
 		l.stats.SlotsGranted += le.slots.Granted

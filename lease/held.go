@@ -26,7 +26,7 @@ type lease struct {
 // rest is what the lease still holds: what nobody has accounted for.
 func (p *Part) rest() int64 { return p.Granted - p.Spent - p.Returned }
 
-func (le *lease) name() name { return named(le.id, le.keys) }
+func (le *lease) name() name { return name{le.id, le.holder.tenant.name} }
 
 // part is what the lease has of a resource, or nil if that is a unit it was never
 // asked for.
@@ -119,7 +119,7 @@ func (l *Ledger) moved(le *lease, of resource, n int64, do func(*account)) {
 
 // begin takes up a lease.
 func (l *Ledger) begin(le *lease) {
-	l.leases[le.name()] = le
+	l.leases.Put(le)
 	le.holder.leases++
 	le.holder.tenant.leases++
 }
@@ -129,7 +129,7 @@ func (l *Ledger) endIfOver(le *lease) {
 	if !le.over() {
 		return
 	}
-	delete(l.leases, le.name())
+	l.leases.Delete(le.name())
 	le.holder.leases--
 	le.holder.tenant.leases--
 	l.timers.stop(&le.alarm)
@@ -143,9 +143,6 @@ func (l *Ledger) endIfOver(le *lease) {
 // expire settles what leases still hold at their expiry: nobody has been heard
 // of, so it counts as spent, at the last instant at which it can have been.
 func (l *Ledger) expire(le *lease) {
-	if l.leases[le.name()] != le {
-		return // it ended before
-	}
 	if n := l.expirePart(le, tokens); n > 0 {
 		l.stats.Expired += n
 		if spacing(le.accounts) > 0 {

@@ -58,8 +58,8 @@ type Ledger struct {
 	order     []*account // for the sweep
 	keys      sweep
 	kept      int // accounts that count as keys in memory
-	leases    map[name]*lease
-	waiting   map[name]*waiter
+	leases    *table.Table[name, *lease]
+	waiting   *table.Table[name, *waiter]
 	holders   *table.Table[owner, *holder]
 	roster    []*holder // for the sweep
 	heard     sweep
@@ -88,8 +88,8 @@ func NewLedger(p *Policy, c Config) *Ledger {
 		policy:    p,
 		contracts: map[*Limit]*contract{},
 		accounts:  table.New(accountKey),
-		leases:    map[name]*lease{},
-		waiting:   map[name]*waiter{},
+		leases:    table.New((*lease).name),
+		waiting:   table.New((*waiter).name),
 		holders:   table.New((*holder).owner),
 		tenants:   table.New(tenantName),
 		ended:     table.New(endingName),

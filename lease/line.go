@@ -25,7 +25,7 @@ type waiter struct {
 	alarm    alarm
 }
 
-func (w *waiter) name() name { return named(w.req.ID, w.req.Keys) }
+func (w *waiter) name() name { return name{w.req.ID, w.holder.tenant.name} }
 
 // line is who waits at an account, first come first. A keeper is a waiter that
 // lacks nothing but one resource of this account: what becomes free of it is
@@ -72,7 +72,7 @@ func (l *Ledger) join(w *waiter) {
 			}
 		}
 	}
-	l.waiting[w.name()] = w
+	l.waiting.Put(w)
 	if w.holder.waiting == nil {
 		w.holder.waiting = map[*waiter]struct{}{}
 	}
@@ -88,7 +88,7 @@ func (l *Ledger) lineShare(need int64) int64 {
 
 // leave takes w out of every line; everybody behind moves up.
 func (l *Ledger) leave(w *waiter) {
-	delete(l.waiting, w.name())
+	l.waiting.Delete(w.name())
 	delete(w.holder.waiting, w)
 	if len(w.holder.waiting) == 0 {
 		w.holder.waiting = nil

@@ -148,10 +148,11 @@ func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
 }
 
 func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
-	le := l.leases[named(r.ID, r.Keys)]
-	if le == nil {
+	id := named(r.ID, r.Keys)
+	le, known := l.leases.Get(id)
+	if !known {
 		le = &lease{id: r.ID, keys: r.Keys, began: r.Began, tokens: r.Tokens, slots: r.Slots, units: slices.Clone(r.Units)}
-		o := owner{r.ID.Holder, le.name().tenant}
+		o := owner{r.ID.Holder, id.tenant}
 		if h, ok := l.holders.Get(o); ok {
 			le.holder = h
 		} else {

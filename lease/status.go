@@ -122,13 +122,13 @@ func (l *Ledger) Summary(now algo.Instant) Status {
 	s := Status{
 		Instant:    max(now, l.now),
 		Live:       l.accounts.Len(),
-		Leases:     len(l.leases),
-		Waiting:    len(l.waiting),
+		Leases:     l.leases.Len(),
+		Waiting:    l.waiting.Len(),
 		Holders:    l.holders.Len(),
 		Remembered: l.ended.Len(),
 		Stats:      l.Stats(),
 	}
-	for _, le := range l.leases {
+	for le := range l.leases.All() {
 		s.Held.Tokens += le.tokens.rest()
 		s.Held.Slots += le.slots.rest()
 		s.Held.Units = sumUnits(s.Held.Units, le.units, (*Part).rest)

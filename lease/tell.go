@@ -21,8 +21,8 @@ func (l *Ledger) report(m Message) {
 	}
 	reply := Reply{}
 	for _, c := range r.Counts {
-		le := l.leases[named(c.ID, c.Keys)]
-		if le == nil || le.id.Holder != r.Holder || !slices.Equal(le.keys, c.Keys) {
+		le, ok := l.leases.Get(named(c.ID, c.Keys))
+		if !ok || le.id.Holder != r.Holder || !slices.Equal(le.keys, c.Keys) {
 			l.stats.ReportedEnded++
 			reply.Ended = append(reply.Ended, c.ID)
 			continue
@@ -189,7 +189,9 @@ func (l *Ledger) farewell(h *holder) {
 // giveUp frees a grant that was never taken, takes a waiting request out of the
 // line, and remembers the id if it is still to come.
 func (l *Ledger) giveUp(h *holder, id name) {
-	switch le, w := l.leases[id], l.waiting[id]; {
+	le, _ := l.leases.Get(id)
+	w, _ := l.waiting.Get(id)
+	switch {
 	case le != nil:
 		l.stats.GivenUpGranted++
 		l.stats.Returned += l.giveBackRest(le, tokens)

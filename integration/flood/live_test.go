@@ -162,29 +162,31 @@ func newHonest(l *live) *honest {
 }
 
 // call takes and spends one token. A message that was lost is sent again, as every
-// holder does; anything but a grant is a failure.
+// holder does; a refusal is a failure.
 func (h *honest) call(key lease.Key) error {
 	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 	defer cancel()
-	h.seq++
-	id := lease.ID{Holder: lease.Holder{Name: "honest", Incarnation: 1}, Seq: h.seq}
-	one := lease.Amount{Tokens: 1}
-	r := lease.Request{ID: id, Keys: []lease.Key{key}, Want: one, Need: one, Patience: harness.Patience}
-	a, err := again(ctx, func(ctx context.Context) (lease.Answer, error) {
-		r.Sent = time.Since(born)
-		return h.client.Acquire(ctx, r)
-	})
-	if err != nil {
+	for {
+		h.seq++
+		r := request(id("honest", h.seq), key, harness.Patience)
+		a, err := again(ctx, func(ctx context.Context) (lease.Answer, error) {
+			r.Sent = time.Since(born)
+			return h.client.Acquire(ctx, r)
+		})
+		switch {
+		case err != nil:
+			return err
+		case a.Outcome == lease.Ended:
+			continue // the answers to earlier copies were lost, and the lease has expired
+		case a.Outcome != lease.Granted:
+			return fmt.Errorf("outcome %d, %+v", a.Outcome, a.Refusal)
+		}
+		_, err = again(ctx, func(ctx context.Context) (lease.Reply, error) {
+			return h.client.Report(ctx, lease.Report{Holder: r.ID.Holder, Sent: time.Since(born),
+				Counts: []lease.Count{{ID: r.ID, Keys: r.Keys, Points: []lease.Point{{Count: 1}}}}})
+		})
 		return err
 	}
-	if a.Outcome != lease.Granted {
-		return fmt.Errorf("outcome %d, %+v", a.Outcome, a.Refusal)
-	}
-	_, err = again(ctx, func(ctx context.Context) (lease.Reply, error) {
-		return h.client.Report(ctx, lease.Report{Holder: id.Holder, Sent: time.Since(born),
-			Counts: []lease.Count{{ID: id, Keys: r.Keys, Points: []lease.Point{{Count: 1}}}}})
-	})
-	return err
 }
 
 // born is the origin of every holder's own time.

@@ -2,6 +2,7 @@ package table
 
 import (
 	"hash/maphash"
+	"iter"
 	"math/bits"
 )
 
@@ -42,6 +43,19 @@ func (t *Table[K, V]) Get(key K) (v V, ok bool) {
 		return p.values[at], true
 	}
 	return v, false
+}
+
+// All gives every value, in no order. The table must not change meanwhile.
+func (t *Table[K, V]) All() iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for i := range t.parts {
+			for at, tag := range t.parts[i].tags {
+				if tag != 0 && !yield(t.parts[i].values[at]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Put adds a value, in the place of the one that has its key if there is one.

@@ -36,6 +36,12 @@ func TestTableIsAMap(t *testing.T) {
 		}
 		require.Equal(t, len(want), got.Len(), "step %d", step)
 	}
+	all := 0
+	for e := range got.All() {
+		require.Same(t, want[e.key], e)
+		all++
+	}
+	require.Equal(t, len(want), all)
 	for key, e := range want {
 		found, ok := got.Get(key)
 		require.True(t, ok, key)

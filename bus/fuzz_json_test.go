@@ -3,9 +3,11 @@ package bus
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -148,7 +150,21 @@ func (o other) keys(raw json.RawMessage) (keys []lease.Key) {
 
 func (o other) amount(raw json.RawMessage) lease.Amount {
 	m := o.fields(raw)
-	return lease.Amount{Tokens: o.number(m["tokens"]), Slots: o.number(m["slots"])}
+	return lease.Amount{Tokens: o.number(m["tokens"]), Slots: o.number(m["slots"]), Units: o.units(m["units"])}
+}
+
+func (o other) units(raw json.RawMessage) (units lease.Units) {
+	o.t.Helper()
+	if raw == nil {
+		return nil
+	}
+	m := o.fields(raw)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if n := o.number(m[name]); n > 0 {
+			units = append(units, lease.UnitAmount{Unit: name, N: n})
+		}
+	}
+	return units
 }
 
 func (o other) request(body []byte) lease.Request {
@@ -173,10 +189,11 @@ func (o other) report(body []byte) lease.Report {
 		count := lease.Count{
 			ID: o.id(c["id"]), Keys: o.keys(c["keys"]),
 			Returned: o.number(c["returned"]), Freed: o.number(c["freed"]), Cut: o.number(c["cut"]),
+			ReturnedUnits: o.units(c["returned_units"]),
 		}
 		for _, raw := range o.list(c["points"]) {
 			p := o.fields(raw)
-			count.Points = append(count.Points, lease.Point{Count: o.number(p["count"]), Age: o.duration(p["age"])})
+			count.Points = append(count.Points, lease.Point{Count: o.number(p["count"]), Age: o.duration(p["age"]), Units: o.units(p["units"])})
 		}
 		r.Counts = append(r.Counts, count)
 	}

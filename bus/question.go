@@ -22,18 +22,11 @@ type question struct {
 
 	prev, next *question // in asking, until it is answered
 	answered   bool
+	abandoned  bool // answered before the lessor has; it may yet
 }
 
 // kilobyte is how much of a message takes one place.
 const kilobyte = 1 << 10
-
-func newQuestion(d *desk, partition int, token string, m *nats.Msg) *question {
-	return &question{
-		desk: d, partition: partition, token: token,
-		subject: m.Subject, reply: m.Reply, data: m.Data,
-		places: 1 + len(m.Data)/kilobyte,
-	}
-}
 
 // asking is the questions that are not answered yet, and the places of all whose
 // answer is not sent yet.
@@ -43,26 +36,49 @@ type asking struct {
 	count  int
 	closed bool
 	none   chan struct{} // closed when there is none and none can come
+	spare  []*question   // to be used again
 }
+
+// spareMost bounds the questions kept to be used again.
+const spareMost = 1024
 
 func newAsking() *asking { return &asking{none: make(chan struct{})} }
 
-// enter lets a question in, or says why not.
-func (a *asking) enter(q *question) (err error) {
+// enter lets a message in as a question, or says why not.
+func (a *asking) enter(d *desk, partition int, token string, m *nats.Msg) (*question, error) {
+	places := 1 + len(m.Data)/kilobyte
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return lease.ErrStopped
+		return nil, lease.ErrStopped
 	}
-	if q.guests, err = q.desk.places.enter(q.token, q.places); err != nil {
-		return err
+	g, err := d.places.enter(token, places)
+	if err != nil {
+		return nil, err
 	}
-	if q.next = a.first; q.next != nil {
+	q := a.room()
+	*q = question{
+		desk: d, partition: partition, token: token,
+		subject: m.Subject, reply: m.Reply, data: m.Data,
+		places: places, guests: g, next: a.first,
+	}
+	if q.next != nil {
 		q.next.prev = q
 	}
 	a.first = q
 	a.count++
-	return nil
+	return q, nil
+}
+
+// room gives a question that nobody knows of.
+func (a *asking) room() *question {
+	last := len(a.spare) - 1
+	if last < 0 {
+		return &question{}
+	}
+	q := a.spare[last]
+	a.spare = a.spare[:last]
+	return q
 }
 
 // sit gives a question places at its keys too.
@@ -102,13 +118,17 @@ func (a *asking) take(q *question) bool {
 	return true
 }
 
-// leave gives back the places of answers that were sent.
+// leave gives back the places of answers that were sent, and the questions.
 func (a *asking) leave(sent []answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i := range sent {
 		q := sent[i].to
 		q.desk.places.leave(q.guests, q.keys, q.places)
+		if !q.abandoned && len(a.spare) < spareMost {
+			*q = question{answered: true}
+			a.spare = append(a.spare, q)
+		}
 	}
 }
 
@@ -133,6 +153,7 @@ func (a *asking) rest() (left []*question) {
 	for a.first != nil {
 		q := a.first
 		a.take(q)
+		q.abandoned = true
 		left = append(left, q)
 	}
 	return left

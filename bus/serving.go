@@ -46,7 +46,7 @@ type desk struct {
 	verb   string
 	places *places
 	queue  *queue[*question]
-	read   func(*question) error
+	read   func(q *question, body []byte) error
 }
 
 // counts is what the service tells of itself in its statistics.
@@ -75,15 +75,16 @@ func newServing(nc *nats.Conn, cfg ServeConfig) *serving {
 	return s
 }
 
-func (s *serving) open(verb, what string, places int, read func(*question) error) *desk {
+func (s *serving) open(verb, what string, places int, read func(*question, []byte) error) *desk {
 	d := &desk{verb, newPlaces(what, places), newQueue[*question](), read}
 	s.desks.Go(func() {
 		for qs, ok := d.queue.take(nil); ok; qs, ok = d.queue.take(qs) {
 			for _, q := range qs {
-				err := d.read(q)
-				if q.data = nil; err != nil {
+				body := q.data
+				q.data = nil
+				if err := d.read(q, body); err != nil {
 					s.answer(answer{to: q, err: err})
-				}
+				} // else it may be answered already, and another question by now
 			}
 		}
 	})
@@ -113,8 +114,8 @@ func (s *serving) arrive(n int, m *nats.Msg) {
 		s.refuse(m, tooLarge(len(m.Data)))
 		return
 	}
-	q := newQuestion(d, n, token, m)
-	if err := s.asking.enter(q); err != nil {
+	q, err := s.asking.enter(d, n, token, m)
+	if err != nil {
 		s.count.turnedAway.Add(1)
 		s.refuse(m, err)
 		return
@@ -143,8 +144,8 @@ func (s *serving) belongs(q *question, keys []lease.Key) error {
 	return nil
 }
 
-func (s *serving) acquire(q *question) error {
-	r, all, err := s.heard.decodeRequests(q.data)
+func (s *serving) acquire(q *question, body []byte) error {
+	r, all, err := s.heard.decodeRequests(body)
 	if err != nil {
 		return err
 	}
@@ -168,8 +169,8 @@ func (s *serving) acquire(q *question) error {
 	return nil
 }
 
-func (s *serving) report(q *question) error {
-	r, err := decodeReport(q.data)
+func (s *serving) report(q *question, body []byte) error {
+	r, err := decodeReport(body)
 	if err != nil {
 		return err
 	}

@@ -69,3 +69,24 @@ func TestHelpIsNoError(t *testing.T) {
 	require.Nil(t, in)
 	require.Contains(t, out, "$RATION_WAIT, $NATS_WAIT")
 }
+
+func TestValuesAreReadInOneWay(t *testing.T) {
+	for text, want := range map[string]int{"7": 7, "010": 10, "1_000": 1000, "-3": -3, "00": 0} {
+		g, _, _, err := parse(nil, "--key", "k", "--count="+text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, g.Go.Count, text)
+	}
+	for _, text := range []string{"", "+3", "0x10", "0b1", "1e3", "1.0", "_1", "1_", "1__0", "- 1", "--1", "9223372036854775808", "∞"} {
+		_, _, _, err := parse(nil, "--key", "k", "--count="+text)
+		require.ErrorContains(t, err, "is no whole number", text)
+	}
+	for _, key := range []string{"\xff", "a\xfe", "�", "\xed\xa0\x80", " ", "-", "a=b", "{}", "é"} { // each as it is
+		g, _, _, err := parse(nil, "--key", key, "--", key)
+		require.NoError(t, err, "%q", key)
+		require.Equal(t, key, g.Go.Key)
+		require.Equal(t, []string{key}, g.Go.More)
+		g, _, _, err = parse([]string{"RATION_KEY=" + key})
+		require.NoError(t, err, "%q", key)
+		require.Equal(t, key, g.Go.Key)
+	}
+}

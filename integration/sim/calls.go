@@ -17,7 +17,7 @@ import (
 type calls struct {
 	world *World
 	slots map[lease.Key]bool // keys with a concurrency rule
-	units bool               // calls on key k cost w besides, most of them
+	units bool               // a rule counts unit w, and most calls on key k cost some
 	guard time.Duration
 
 	perKey   int // callers of each holder on each key
@@ -96,14 +96,18 @@ func (c *calls) ask(x *caller) {
 // busyUnits is what each call on key k costs while it is calm and saturated.
 const busyUnits = 3
 
-// unitsOf is what a caller's next call costs besides. Under a contract of units
-// most calls on key k cost some, and those on the other key none.
+// unitsOf is what a caller's next call costs besides. On key k it may be a unit that
+// no rule counts; under a contract of units most calls cost some that are counted.
 func (c *calls) unitsOf(x *caller) lease.Units {
 	switch w := c.world; {
-	case !c.units || x.key != "k":
+	case x.key != "k", c.saturate && !c.units:
 		return nil
 	case c.saturate:
 		return lease.Units{{Unit: "w", N: busyUnits}}
+	case !c.units && w.rand.IntN(8) > 0:
+		return nil
+	case !c.units:
+		return lease.Units{{Unit: "v", N: 1 + w.rand.Int64N(100)}}
 	case w.rand.IntN(4) == 0:
 		return nil
 	case w.rand.IntN(8) == 0: // and one that no rule counts

@@ -109,6 +109,9 @@ func (h *holder) drive(k lease.Key) {
 // worker does. An answer that comes later is taken up too, as the worker would
 // not: the pool must bear it.
 func (h *holder) ask(k lease.Key, r lease.Request) {
+	if err := r.Validate(); err != nil {
+		panic(fmt.Sprintf("sim: holder %s: %v", h.name, err))
+	}
 	p, life := h.pools[k], h.life
 	h.world.net.send(&h.host, &h.lessor.host, func() {
 		h.lessor.request(r, func(a lease.Answer) {

@@ -57,11 +57,16 @@ func (w *Window) mark(n int64, at Instant, grid time.Duration) {
 	w.trail.record(n, at, grid)
 }
 
+// back says that a mark is a span or more before now: a window is half-open.
+func (m Mark) back(now Instant, span time.Duration) bool {
+	return now.Sub(m.At) >= span
+}
+
 // drop forgets what is dated a span or more before now and gives how many tokens
 // that was. Where few are left, so is their room.
 func (t *trail) drop(now Instant, span time.Duration) int64 {
 	var n int64
-	for t.head < len(t.marks) && now.Sub(t.marks[t.head].At) >= span {
+	for t.head < len(t.marks) && t.marks[t.head].back(now, span) {
 		n += t.marks[t.head].N
 		t.head++
 	}

@@ -30,7 +30,7 @@ func (k trailing) advance(w *Window, to Instant) {
 	case w.spent == 0:
 	case w.trail != nil:
 		w.spent -= w.forget(to, k.span)
-	case to.Sub(Instant(w.own)) >= k.span:
+	case Mark{At: Instant(w.own)}.back(to, k.span):
 		w.spent, w.own = 0, 0
 	}
 }

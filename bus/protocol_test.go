@@ -44,7 +44,7 @@ func scripted() *fake {
 	id := func(seq uint64) lease.ID { return lease.ID{Holder: holder, Seq: seq} }
 	answers := map[uint64]lease.Answer{
 		10: {
-			Outcome: lease.Granted, Granted: lease.Amount{Tokens: 10},
+			Outcome: lease.Granted, Granted: lease.Amount{Tokens: 1},
 			TokenTTL: 5 * time.Second, SlotTTL: 10 * time.Second, Terms: lease.Terms{Window: time.Second},
 		},
 		11: {Outcome: lease.Waiting},

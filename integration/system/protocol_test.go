@@ -39,6 +39,7 @@ func steady(t *testing.T, body string) string {
 func TestProtocolPageIsWhatACoordinatorSpeaks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, siteConfig{
+		bare: true,
 		// The third example waits on "acme", which the first has taken all of.
 		policy: `limits:
   - key: acme
@@ -49,6 +50,10 @@ func TestProtocolPageIsWhatACoordinatorSpeaks(t *testing.T) {
     rules: [4 concurrent]
   - key: even
     rules: [10/1s pace]
+  - key: many
+    rules: [10/1s]
+  - key: model
+    rules: [2/1m, 2400/1m unit=tokens]
 `,
 		lease: func(c *lease.Config) { c.Silence, c.TokenTTL = 300*time.Millisecond, time.Minute },
 	})
@@ -82,9 +87,12 @@ func TestProtocolPageIsWhatACoordinatorSpeaks(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, answered, 9, "the page has lost its examples")
+	say("ration.v1.default.p.0.report.many",
+		`{"v":1,"holder":"shell-1.7f3a","sent":"14s","goodbye":true,"counts":[{"id":"shell-1.7f3a/10","keys":["many/search"],"returned":1}]}`)
 	status := s.status()
-	require.EqualValues(t, 7+2, status.Stats.Spent)
-	require.EqualValues(t, 3+2, status.Stats.Returned)
+	require.EqualValues(t, 7+2+1, status.Stats.Spent)
+	require.EqualValues(t, 3+2+1+1, status.Stats.Returned)
+	require.EqualValues(t, 1570, status.Stats.UnitsReturned)
 	require.EqualValues(t, 1, status.Stats.SlotsFreed)
 	require.Equal(t, lease.Amount{}, status.Held, "the goodbye gave the rest back")
 	t.Logf("%d answers of a coordinator are those of the page", answered)

@@ -32,6 +32,7 @@ type site struct {
 type siteConfig struct {
 	policy string
 	lease  func(*lease.Config)
+	bare   bool                            // nothing stands between them: messages of many requests are answered as users have it
 	wrap   func(lease.Lessor) lease.Lessor // stands between NATS and the leader
 }
 
@@ -75,6 +76,9 @@ func (s *site) lead(c siteConfig) {
 			var served lease.Lessor = s.notes
 			if c.wrap != nil {
 				served = c.wrap(served)
+			}
+			if c.bare {
+				served = l
 			}
 			return bus.Serve(ctx, nc, bus.ServeConfig{Lessor: served, Recalls: l.AllRecalls, Ready: func() { close(ready) }})
 		})

@@ -32,6 +32,7 @@ func (t *turns) deliver(turn *lease.Turn) {
 	}
 	clear(t.came)
 	t.came = t.came[:0]
+	t.ledger.Done(turn)
 }
 
 // route finds where a message of this turn came from.

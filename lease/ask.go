@@ -51,10 +51,11 @@ func (l *Ledger) request(m Message) {
 		return
 	}
 	l.orders++
-	w := &waiter{
+	w := l.newWaiter()
+	*w = waiter{
 		req:      *r,
 		holder:   h,
-		accounts: l.match(r.Keys),
+		accounts: l.match(w.accounts[:0], r.Keys),
 		first:    m.Arrived,
 		arrived:  m.Arrived,
 		ticket:   m.Ticket,
@@ -72,6 +73,18 @@ func (l *Ledger) request(m Message) {
 	if lacks := l.try(w); lacks != nil {
 		l.wait(w, lacks)
 	}
+}
+
+// newWaiter gives a waiter that is free to use, but for the room of its accounts.
+func (l *Ledger) newWaiter() *waiter {
+	last := len(l.spare) - 1
+	if last < 0 {
+		return &waiter{}
+	}
+	w := l.spare[last]
+	l.spare[last] = nil
+	l.spare = l.spare[:last]
+	return w
 }
 
 // turnAway refuses a copy without remembering it.

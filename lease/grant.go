@@ -14,6 +14,7 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 		l.leave(w)
 	}
 	le := &lease{id: w.req.ID, keys: w.req.Keys, holder: w.holder, began: l.now, asked: w}
+	w.lease = le
 	for _, a := range w.accounts {
 		le.add(a)
 	}
@@ -56,7 +57,7 @@ func (l *Ledger) giveOf(le *lease, of resource, n int64) {
 // those who wait need, and answers them.
 func (l *Ledger) topUp() {
 	for _, w := range l.granted {
-		le, _ := l.leases.Get(w.name())
+		le := w.lease
 		l.give(le, l.extra(w, le))
 		l.stats.Granted += le.tokens.Granted
 		l.stats.SlotsGranted += le.slots.Granted
@@ -73,6 +74,7 @@ func (l *Ledger) topUp() {
 			l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, waited))
 		}
 		le.asked = nil
+		l.done(w)
 		if le.over() {
 			l.endIfOver(le)
 			continue
@@ -83,6 +85,17 @@ func (l *Ledger) topUp() {
 	}
 	clear(l.granted)
 	l.granted = shrunk(l.granted[:0])
+}
+
+// done lets a waiter be used again that was granted at once: nothing else knows of
+// it.
+func (l *Ledger) done(w *waiter) {
+	const most = 1024
+	if w.places == nil && len(l.spare) < most {
+		*w = waiter{accounts: w.accounts}
+		clear(w.accounts)
+		l.spare = append(l.spare, w)
+	}
 }
 
 func (l *Ledger) extra(w *waiter, le *lease) Amount {

@@ -21,6 +21,10 @@ type lease struct {
 	recalled algo.Instant // when it was last asked to give back
 	asked    *waiter      // whom it answers, in the turn of the grant
 	alarm    alarm
+	inline   struct { // where there is one account
+		accounts [1]*account
+		places   [1]int
+	}
 }
 
 // rest is what the lease still holds: what nobody has accounted for.
@@ -47,6 +51,9 @@ func (le *lease) part(of resource) *Part {
 
 // add makes the lease one that holds from the account.
 func (le *lease) add(a *account) {
+	if le.accounts == nil {
+		le.accounts, le.places = le.inline.accounts[:0], le.inline.places[:0]
+	}
 	le.accounts = append(le.accounts, a)
 	le.places = append(le.places, len(a.leases))
 	a.leases = append(a.leases, le)

@@ -71,9 +71,11 @@ type Ledger struct {
 	touched   []*account
 	used      []*account
 	granted   []*waiter // this turn, to be topped up
+	spare     []*waiter // to be used again
 	orders    uint64
 	now       algo.Instant
 	turn      *Turn
+	room      []Answered // for the next turn's
 	stats     Stats
 }
 
@@ -102,7 +104,8 @@ func NewLedger(p *Policy, c Config) *Ledger {
 // that. Keys that Unloaded names must have been restored before.
 func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	l.now = max(l.now, now)
-	l.turn = &Turn{Instant: l.now, Answers: make([]Answered, 0, len(in))}
+	l.turn = &Turn{Instant: l.now, Answers: slices.Grow(l.room, len(in))}
+	l.room = nil
 	for _, m := range in {
 		if m.Report != nil {
 			l.report(m)
@@ -128,6 +131,12 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	return turn
 }
 
+// Done takes back a turn that nobody looks at any more: the next one uses its room.
+func (l *Ledger) Done(t *Turn) {
+	clear(t.Answers)
+	l.room, t.Answers = shrunk(t.Answers[:0]), nil
+}
+
 // Next is when something comes about without a message: the shell takes a turn
 // then. False means never.
 func (l *Ledger) Next() (algo.Instant, bool) {
@@ -151,9 +160,9 @@ func (l *Ledger) fire(t timer) {
 	}
 }
 
-// match finds or makes the accounts of the keys' limited prefixes.
-func (l *Ledger) match(keys []Key) []*account {
-	var found []*account
+// match finds or makes the accounts of the keys' limited prefixes, and adds them to
+// found.
+func (l *Ledger) match(found []*account, keys []Key) []*account {
 	for _, k := range keys {
 		for _, m := range l.policy.Match(k) {
 			a, ok := l.accounts.Get(m.Prefix)

@@ -21,6 +21,7 @@ type waiter struct {
 	ticket   Ticket
 	order    uint64
 	deadline algo.Instant
+	lease    *lease    // once it is granted
 	copies   []Message // that came in the turn of its grant
 	alarm    alarm
 }

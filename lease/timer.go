@@ -1,10 +1,6 @@
 package lease
 
-import (
-	"container/heap"
-
-	"ration/algo"
-)
+import "ration/algo"
 
 // timer is something that happens at an instant by itself: a lease expires, a
 // waiter's time is up, or an account may have enough free for its line. One of
@@ -32,9 +28,10 @@ func (t *timer) alarm() *alarm {
 	}
 }
 
-// timers is a heap by instant.
+// timers is a heap by instant. It is written out, since container/heap takes room
+// for each timer that comes and each that goes.
 type timers struct {
-	heap timerHeap
+	heap []timer
 	sets uint64
 }
 
@@ -42,18 +39,18 @@ type timers struct {
 func (t *timers) set(x timer) {
 	t.sets++
 	x.order = t.sets
-	if at := *x.alarm(); at > 0 {
-		t.heap[at-1] = x
-		heap.Fix(&t.heap, int(at-1))
-		return
+	at := int(*x.alarm()) - 1
+	if at < 0 {
+		at = len(t.heap)
+		t.heap = append(t.heap, x)
 	}
-	heap.Push(&t.heap, x)
+	t.settle(at, x)
 }
 
 // stop takes out a timer, if it is set.
 func (t *timers) stop(a *alarm) {
 	if *a > 0 {
-		heap.Remove(&t.heap, int(*a-1))
+		t.take(int(*a - 1))
 	}
 }
 
@@ -62,7 +59,7 @@ func (t *timers) due(now algo.Instant) (timer, bool) {
 	if len(t.heap) == 0 || now.Before(t.heap[0].at) {
 		return timer{}, false
 	}
-	return heap.Pop(&t.heap).(timer), true
+	return t.take(0), true
 }
 
 // next is when the next timer is due.
@@ -73,26 +70,51 @@ func (t *timers) next() (algo.Instant, bool) {
 	return t.heap[0].at, true
 }
 
-type timerHeap []timer
-
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
-}
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	*h[i].alarm(), *h[j].alarm() = alarm(i+1), alarm(j+1)
-}
-func (h *timerHeap) Push(x any) {
-	t := x.(timer)
-	*h = append(*h, t)
-	*t.alarm() = alarm(len(*h))
-}
-func (h *timerHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
+// take takes out the timer at a place; the last one moves from its own.
+func (t *timers) take(at int) timer {
+	x := t.heap[at]
 	*x.alarm() = 0
-	(*h)[last] = timer{}
-	*h = (*h)[:last]
+	last := len(t.heap) - 1
+	moved := t.heap[last]
+	t.heap[last] = timer{}
+	if t.heap = t.heap[:last]; at < last {
+		t.settle(at, moved)
+	}
 	return x
+}
+
+// settle puts x where it belongs, from a place that is free.
+func (t *timers) settle(at int, x timer) {
+	for at > 0 {
+		parent := (at - 1) / 2
+		if !x.before(&t.heap[parent]) {
+			break
+		}
+		t.put(at, t.heap[parent])
+		at = parent
+	}
+	for {
+		child := 2*at + 1
+		if child >= len(t.heap) {
+			break
+		}
+		if other := child + 1; other < len(t.heap) && t.heap[other].before(&t.heap[child]) {
+			child = other
+		}
+		if !t.heap[child].before(&x) {
+			break
+		}
+		t.put(at, t.heap[child])
+		at = child
+	}
+	t.put(at, x)
+}
+
+func (t *timers) put(at int, x timer) {
+	t.heap[at] = x
+	*x.alarm() = alarm(at + 1)
+}
+
+func (t *timer) before(other *timer) bool {
+	return t.at < other.at || t.at == other.at && t.order < other.order
 }

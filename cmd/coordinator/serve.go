@@ -100,6 +100,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 func newCoordinator(p *lease.Policy, s *site, voice *cli.Voice) (*coordinator.Coordinator, error) {
 	config := coordinator.DefaultConfig(p)
 	config.Mirror = counted{config.Mirror, &s.turns}
+	config.Lease.Unmirrored = true // who counts turns keeps none of them
 	config.Log = voice.Log
 	return coordinator.New(config)
 }

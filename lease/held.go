@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"slices"
 
 	"ration/algo"
@@ -60,8 +61,11 @@ func (le *lease) add(a *account) {
 }
 
 // remove takes out the lease at a place; the last one moves there.
-func (a *account) remove(place int) {
+func (a *account) remove(le *lease, place int) {
 	last := len(a.leases) - 1
+	if place > last || a.leases[place] != le {
+		panic(fmt.Sprintf("lease: %v is not at place %d of the %d leases of %q", le.id, place, last+1, a.key))
+	}
 	moved := a.leases[last]
 	a.leases[place] = moved
 	a.leases[last] = nil
@@ -141,7 +145,7 @@ func (l *Ledger) endIfOver(le *lease) {
 	le.holder.tenant.leases--
 	l.timers.stop(&le.alarm)
 	for i, a := range le.accounts {
-		a.remove(le.places[i])
+		a.remove(le, le.places[i])
 		l.touch(a)
 	}
 	l.remember(le.holder, le.id.Seq, nil)

@@ -83,6 +83,7 @@ func TestNoAnswerLeavesBeforeItIsRecorded(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, lease.Granted, first.Outcome)
 
+			synctest.Wait() // its turn is over: the mirror holds none but those that follow
 			release := mirror.hold()
 			defer release()
 			said := make(chan string, 4)

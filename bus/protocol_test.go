@@ -71,6 +71,9 @@ func scripted() *fake {
 			case r.Goodbye:
 				return lease.Reply{Epoch: epoch, Ended: []lease.ID{id(0)}}, nil
 			}
+			if len(r.GivenUp) == 0 {
+				return lease.Reply{Epoch: epoch}, nil
+			}
 			return lease.Reply{Epoch: epoch, Acknowledged: []lease.ID{id(5)}}, nil
 		},
 	}

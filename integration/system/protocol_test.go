@@ -47,6 +47,8 @@ func TestProtocolPageIsWhatACoordinatorSpeaks(t *testing.T) {
     rules: [10/1s]
   - key: acme/prod/search
     rules: [4 concurrent]
+  - key: lab/model
+    rules: [2/1m, 100000/1m unit=tokens, 2400/1h unit=tokens]
 `,
 		lease: func(c *lease.Config) { c.Silence = 300 * time.Millisecond },
 	})
@@ -81,7 +83,9 @@ func TestProtocolPageIsWhatACoordinatorSpeaks(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, answered, 9, "the page has lost its examples")
 	status := s.status()
-	require.EqualValues(t, 7, status.Stats.Spent)
+	require.EqualValues(t, 9, status.Stats.Spent)
+	require.EqualValues(t, 1900, status.Stats.UnitsSpent)
+	require.EqualValues(t, 500, status.Stats.UnitsReturned)
 	require.EqualValues(t, 3, status.Stats.Returned)
 	require.EqualValues(t, 1, status.Stats.SlotsFreed)
 	require.Equal(t, lease.Amount{}, status.Held, "the goodbye gave the rest back")

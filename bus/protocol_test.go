@@ -83,6 +83,9 @@ func scripted() *fake {
 			case len(r.GivenUp) == 0:
 				return lease.Reply{Epoch: epoch}, nil
 			}
+			if len(r.GivenUp) == 0 {
+				return lease.Reply{Epoch: epoch}, nil
+			}
 			return lease.Reply{Epoch: epoch, Acknowledged: []lease.ID{id(5)}}, nil
 		},
 	}

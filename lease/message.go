@@ -116,7 +116,7 @@ type Terms struct {
 	Spacing time.Duration
 	// Concurrent says that a concurrency rule binds: a call needs a slot.
 	Concurrent bool
-	// Unlimited says that no rule counts tokens.
+	// Unlimited says that no rule counts tokens or other units.
 	Unlimited bool
 }
 

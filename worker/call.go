@@ -49,22 +49,22 @@ type Call struct {
 	// Owner is whatever the asker wants to find again in Served.
 	Owner any
 
-	cost  int64
-	more  *more // what it costs besides; nil if nothing
-	slot  bool
-	state State
-	err   error
+	cost     int64
+	more     *more // what it costs besides; nil if nothing
+	slot     bool
+	resolved bool
+	silent   bool // decided within Ask: not told of by Served
+	state    State
+	err      error
 
 	order uint64
 	asked time.Duration
 	until time.Duration
 	sent  time.Duration
 
-	parts    []part
-	inline   [1]part
-	slotOf   *holding
-	resolved bool
-	silent   bool // decided within Ask: not told of by Served
+	parts  []part
+	inline [1]part
+	slotOf *holding
 
 	request    *request
 	prev, next *Call

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,8 @@ type holding struct {
 	expired  int64
 	units    []unitStock // by name; nil in a lease of calls alone
 	points   []mark      // not acknowledged, by rising counts
+	// unitPoints are what each of points says of each of units, and as nil as units.
+	unitPoints [][]int64
 
 	slotDeadline time.Duration
 	idle, busy   int64
@@ -47,12 +50,10 @@ type holding struct {
 	ackSpent, ackReturned, ackFreed, ackCut int64
 }
 
-// mark says that count of a lease's tokens, and so many of each of its units, had
-// been spent at an instant.
+// mark says that count of a lease's tokens had been spent at an instant.
 type mark struct {
 	count int64
 	at    time.Duration
-	units []int64
 }
 
 // take takes up to n tokens and gives how many it got.
@@ -105,10 +106,16 @@ func (h *holding) point(n int64, at time.Duration, most int) {
 func (h *holding) note(at time.Duration, most int) {
 	h.unsaid = true
 	if k := len(h.points); k > 0 && h.points[k-1].at == at {
-		h.points[k-1].count, h.points[k-1].units = h.spent, h.unitCounts()
+		h.points[k-1].count = h.spent
+		if h.units != nil {
+			h.unitPoints[k-1] = h.unitCounts()
+		}
 		return
 	}
-	h.points = append(h.points, mark{h.spent, at, h.unitCounts()})
+	h.points = append(h.points, mark{h.spent, at})
+	if h.units != nil {
+		h.unitPoints = append(h.unitPoints, h.unitCounts())
+	}
 	if len(h.points) <= most {
 		return
 	}
@@ -124,6 +131,9 @@ func (h *holding) note(at time.Duration, most int) {
 	}
 	h.points[best+1].at = max(h.points[best].at, h.points[best+1].at)
 	h.points = append(h.points[:best], h.points[best+1:]...)
+	if h.units != nil {
+		h.unitPoints = slices.Delete(h.unitPoints, best, best+1)
+	}
 }
 
 // before is how many had been spent before a point, as far as points tell.
@@ -144,10 +154,13 @@ func (h *holding) acknowledge(c lease.Count) {
 	h.ackCut = max(h.ackCut, c.Cut)
 	h.acknowledgeUnits(c)
 	known := 0
-	for known < len(h.points) && h.points[known].count <= h.ackSpent && h.knownUnits(h.points[known]) {
+	for known < len(h.points) && h.points[known].count <= h.ackSpent && h.knownUnits(known) {
 		known++
 	}
 	h.points = append(h.points[:0], h.points[known:]...)
+	if h.units != nil {
+		h.unitPoints = slices.Delete(h.unitPoints, 0, known)
+	}
 }
 
 // count tells what has become of the lease by now.
@@ -157,8 +170,8 @@ func (h *holding) count(now time.Duration, keys []lease.Key) lease.Count {
 		c.Points = make([]lease.Point, len(h.points))
 		for i, m := range h.points {
 			c.Points[i] = lease.Point{Count: m.count, Age: max(0, now-m.at)}
-			if m.units != nil {
-				c.Points[i].Units = h.toldUnits(func(k int) int64 { return m.units[k] })
+			if h.units != nil {
+				c.Points[i].Units = h.toldUnits(func(k int) int64 { return h.unitPoints[i][k] })
 			}
 		}
 	}

@@ -227,9 +227,6 @@ func (c *Call) settled(named lease.Units) (used lease.Units, err error) {
 
 // unitCounts are the counts that a point tells of units.
 func (h *holding) unitCounts() []int64 {
-	if h.units == nil {
-		return nil
-	}
 	counts := make([]int64, len(h.units))
 	for i := range h.units {
 		counts[i] = h.units[i].spent
@@ -258,10 +255,10 @@ func (h *holding) acknowledgeUnits(c lease.Count) {
 	}
 }
 
-// knownUnits says that the counts of a point are acknowledged.
-func (h *holding) knownUnits(m mark) bool {
-	for i, n := range m.units {
-		if n > h.units[i].ackSpent {
+// knownUnits says that what a point says of units is acknowledged.
+func (h *holding) knownUnits(point int) bool {
+	for i := range h.units {
+		if h.unitPoints[point][i] > h.units[i].ackSpent {
 			return false
 		}
 	}

@@ -57,6 +57,8 @@ const policy = `limits:
     rules: [5/1s, 12/3s]
   - key: slots
     rules: [1000/1s, 2 concurrent]
+  - key: model
+    rules: [100/1s, 1000/1h unit=tokens]
   - key: closed
     rules: [0/1s]
 `

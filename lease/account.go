@@ -175,6 +175,8 @@ func (a *account) idle(now algo.Instant) bool {
 	return idle
 }
 
+func (a *account) at() *uint32 { return &a.place }
+
 // hold adds n slots to what a holder has, or takes them off.
 func (a *account) hold(h Holder, n int64) {
 	if n == 0 || !a.contract.slots {

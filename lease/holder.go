@@ -20,7 +20,7 @@ type tenant struct {
 	leases  int
 	waiters int
 	ids     int // remembered
-	keys    int // see Ledger.keep
+	keys    int // see Ledger.retain
 }
 
 func tenantName(t *tenant) string { return t.name }
@@ -30,7 +30,7 @@ func tenantName(t *tenant) string { return t.name }
 type holder struct {
 	id     Holder
 	tenant *tenant
-	place  int // in Ledger.roster
+	place  uint32 // in Ledger.roster
 	heard  algo.Instant
 	// The smallest difference between arrival and the holder's own time of
 	// sending is that of the message that was quickest on its way. It is kept
@@ -68,19 +68,17 @@ func (l *Ledger) meet(id owner) *holder {
 		l.tenants.Put(t)
 	}
 	t.holders++
-	h := &holder{id: id.Holder, tenant: t, place: len(l.roster), heard: l.now}
-	l.roster = append(l.roster, h)
+	h := &holder{id: id.Holder, tenant: t, heard: l.now}
+	l.roster.enter(h)
 	l.holders.Put(h)
 	return h
 }
 
+func (h *holder) at() *uint32 { return &h.place }
+
 // part forgets a holder.
 func (l *Ledger) part(h *holder) {
-	last := len(l.roster) - 1
-	l.roster[h.place] = l.roster[last]
-	l.roster[h.place].place = h.place
-	l.roster[last] = nil
-	l.roster = shrunk(l.roster[:last])
+	l.roster.leave(h)
 	l.holders.Delete(h.owner())
 	h.tenant.holders--
 	l.leaveTenant(h.tenant)

@@ -55,13 +55,13 @@ type Ledger struct {
 	policy    *Policy
 	contracts map[*Limit]*contract
 	accounts  *table.Table[Key, *account]
-	order     []*account // for the sweep
+	order     roll[*account] // for the sweep
 	keys      sweep
 	kept      int // accounts that count as keys in memory
 	leases    *table.Table[name, *lease]
 	waiting   *table.Table[name, *waiter]
 	holders   *table.Table[owner, *holder]
-	roster    []*holder // for the sweep
+	roster    roll[*holder] // for the sweep
 	heard     sweep
 	tenants   *table.Table[string, *tenant]
 	ended     *table.Table[endingKey, *ending]

@@ -67,19 +67,14 @@ func (l *Ledger) sweep() {
 // open makes the account of a prefix at which nothing has happened.
 func (l *Ledger) open(m Match) *account {
 	a := newAccount(l.now, Key(strings.Clone(string(m.Prefix))), l.contract(m.Limit)) // not the whole key it is part of
-	a.place = uint32(len(l.order))
-	l.order = append(l.order, a)
+	l.order.enter(a)
 	l.accounts.Put(a)
 	return a
 }
 
 // drop lets go of an account at rest.
 func (l *Ledger) drop(a *account) {
-	last := len(l.order) - 1
-	l.order[a.place] = l.order[last]
-	l.order[a.place].place = a.place
-	l.order[last] = nil
-	l.order = shrunk(l.order[:last])
+	l.order.leave(a)
 	l.accounts.Delete(a.key)
 	if a.kept {
 		l.kept--
@@ -88,14 +83,6 @@ func (l *Ledger) drop(a *account) {
 			l.leaveTenant(t)
 		}
 	}
-}
-
-// shrunk gives a list less room if it fills a quarter of it.
-func shrunk[T any](list []T) []T {
-	if cap(list) > 1024 && len(list) < cap(list)/4 {
-		return append(make([]T, 0, 2*len(list)), list...)
-	}
-	return list
 }
 
 // use gives an account room to be used in, and looks at the end of the turn

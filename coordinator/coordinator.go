@@ -16,7 +16,8 @@ import (
 type Config struct {
 	// Policy is required.
 	Policy *lease.Policy
-	// Lease holds the ledger's bounds.
+	// Lease holds the ledger's bounds. Unmirrored in it is set by New: it is so
+	// where the Mirror is that of DefaultConfig.
 	Lease lease.Config
 	// Mirror keeps the ledger's copy, Elector the seat.
 	Mirror  lease.Mirror
@@ -70,9 +71,7 @@ func New(c Config) (*Coordinator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.Mirror == lease.Mirror(alone{}) {
-		c.Lease.Unmirrored = true
-	}
+	c.Lease.Unmirrored = c.Mirror == lease.Mirror(alone{})
 	return &Coordinator{c, startClock()}, nil
 }
 

@@ -106,6 +106,7 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	l.now = max(l.now, now)
 	l.turn = &Turn{Instant: l.now, Answers: slices.Grow(l.room, len(in))}
 	l.room = nil
+	l.stats.Turns++
 	for _, m := range in {
 		if m.Report != nil {
 			l.report(m)

@@ -14,6 +14,7 @@ import (
 // slots likewise, by SlotsFreed, SlotsCut and SlotsExpired, and further units, all
 // of them added up.
 type Stats struct {
+	Turns    int64 // taken
 	Leases   int64 // granted
 	Granted  int64 // tokens
 	Spent    int64 // tokens reported as spent

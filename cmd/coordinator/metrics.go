@@ -22,7 +22,6 @@ var (
 	metricLeading   = metric("leading", "1 if this coordinator leads.")
 	metricEpoch     = metric("epoch", "Number of the leadership.")
 	metricConnected = metric("nats_connected", "1 if NATS is there.")
-	metricTurns     = metric("turns_total", "Turns recorded.")
 	metricRefused   = metric("requests_refused_total", "Requests refused, by the code of the reason.", "reason")
 	metricKeys      = metric("keys", "Limited keys in memory.")
 )
@@ -33,6 +32,7 @@ var measured = []struct {
 	kind prometheus.ValueType
 	of   func(*lease.Status) int64
 }{
+	{metric("turns_total", "Turns taken."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Turns }},
 	{metric("tokens_granted_total", "Tokens granted."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Granted }},
 	{metric("tokens_spent_total", "Tokens reported as spent."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Spent }},
 	{metric("tokens_returned_total", "Tokens that came back unspent."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Returned }},
@@ -66,7 +66,7 @@ func metricsHandler(s *site) http.Handler {
 
 // Describe gives what Collect may send.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{metricBuild, metricLeading, metricEpoch, metricConnected, metricTurns, metricRefused, metricKeys} {
+	for _, d := range []*prometheus.Desc{metricBuild, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys} {
 		to <- d
 	}
 	for _, m := range measured {
@@ -82,7 +82,6 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(metricBuild, 1, cli.Version(), runtime.Version())
 	gauge(metricConnected, number(c.site.connected()))
-	to <- prometheus.MustNewConstMetric(metricTurns, prometheus.CounterValue, float64(c.site.turns.Load()))
 	leader := c.site.leader.Load()
 	gauge(metricLeading, number(leader != nil))
 	if leader == nil {

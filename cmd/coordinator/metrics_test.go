@@ -21,9 +21,7 @@ func lead(t *testing.T, do func(ctx context.Context, s *site, l *coordinator.Lea
 	t.Helper()
 	defer goleak.VerifyNone(t)
 	s := &site{name: "one", cell: "default", connected: func() bool { return true }}
-	config := coordinator.DefaultConfig(lease.Demo())
-	config.Mirror = counted{config.Mirror, &s.turns}
-	c, err := coordinator.New(config)
+	c, err := coordinator.New(coordinator.DefaultConfig(lease.Demo()))
 	require.NoError(t, err)
 	err = c.Run(t.Context(), func(ctx context.Context, l *coordinator.Leader) error {
 		defer s.lead(l)()

@@ -70,7 +70,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	defer web.close()
 	web.start(voice)
 
-	coord, err := newCoordinator(policy, site, voice)
+	coord, err := newCoordinator(policy, voice)
 	if err != nil {
 		return err
 	}
@@ -97,10 +97,8 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	return err
 }
 
-func newCoordinator(p *lease.Policy, s *site, voice *cli.Voice) (*coordinator.Coordinator, error) {
+func newCoordinator(p *lease.Policy, voice *cli.Voice) (*coordinator.Coordinator, error) {
 	config := coordinator.DefaultConfig(p)
-	config.Mirror = counted{config.Mirror, &s.turns}
-	config.Lease.Unmirrored = true // who counts turns keeps none of them
 	config.Log = voice.Log
 	return coordinator.New(config)
 }

@@ -23,7 +23,6 @@ type site struct {
 	policy *lease.Policy
 	// connected says that NATS is there now.
 	connected func() bool
-	turns     atomic.Uint64
 	leader    atomic.Pointer[coordinator.Leader]
 	serving   atomic.Bool
 	stopping  atomic.Bool
@@ -105,18 +104,4 @@ func (s *site) document(ctx context.Context, key lease.Key) (any, error) {
 	d.Unknown = key != "" && s.policy.Unknown == lease.RefuseUnknown && len(s.policy.Match(key)) == 0
 	d.Partitions = []partition{{N: 0, Leader: s.name, Epoch: l.Epoch().Number}}
 	return d, nil
-}
-
-// counted is a mirror that counts turns.
-type counted struct {
-	lease.Mirror
-	turns *atomic.Uint64
-}
-
-func (c counted) Apply(ctx context.Context, t *lease.Turn) error {
-	err := c.Mirror.Apply(ctx, t)
-	if err == nil {
-		c.turns.Add(1)
-	}
-	return err
 }

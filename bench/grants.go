@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
@@ -21,12 +20,16 @@ const (
 	patience    = 10 * time.Second
 )
 
-// asker asks the other process.
+// many is how many leases a message asks for where it asks for more than one.
+const many = 16
+
+// asker asks the other process, for so many leases in each message.
 type asker struct {
 	nc      *nats.Conn
+	leases  int
 	acquire string // subject
 	echo    string // subject
-	seq     atomic.Uint64
+	seq     *atomic.Uint64
 	failed  atomic.Pointer[error]
 }
 
@@ -42,55 +45,78 @@ func grants(bounds *measure.Bounds) error {
 		return err
 	}
 	defer nc.Close()
-	a := &asker{nc: nc, acquire: fmt.Sprintf("ration.v1.default.p.%d.acquire.k", bus.Partition("k", 1))}
-	reply, err := nc.Request(a.acquire, a.body(), patience)
+	var seq atomic.Uint64
+	one, err := newAsker(nc, 1, &seq)
 	if err != nil {
 		return err
 	}
-	if err := granted(reply.Data); err != nil {
+	some, err := newAsker(nc, many, &seq)
+	if err != nil {
 		return err
 	}
-	a.echo = fmt.Sprintf("echo.%d", len(reply.Data))
-	fmt.Printf("\na request of %d bytes and an answer of %d; %d outstanding\n", len(a.body()), len(reply.Data), outstanding)
-
 	const rounds, length = 7, 500 * time.Millisecond
 	results := measure.Rounds(rounds, length,
-		measure.Case{Name: "echo, nc.Request", Run: a.requests(a.echo)},
-		measure.Case{Name: "grants, nc.Request", Run: a.requests(a.acquire)},
-		measure.Case{Name: "echo, pipelined", Run: a.pipelined(a.echo)},
-		measure.Case{Name: "grants, pipelined", Run: a.pipelined(a.acquire)})
-	if err := a.failed.Load(); err != nil {
-		return *err
+		measure.Case{Name: "echo, nc.Request", Run: one.requests(one.echo)},
+		measure.Case{Name: "grants, nc.Request", Run: one.requests(one.acquire)},
+		measure.Case{Name: "echo, pipelined", Run: one.pipelined(one.echo)},
+		measure.Case{Name: "grants, pipelined", Run: one.pipelined(one.acquire)})
+	together := measure.Rounds(rounds, length,
+		measure.Case{Name: "echo, nc.Request", Run: some.requests(some.echo)},
+		measure.Case{Name: "grants, nc.Request", Run: some.requests(some.acquire)})
+	for _, a := range []*asker{one, some} {
+		if err := a.failed.Load(); err != nil {
+			return *err
+		}
 	}
-	measure.Table(os.Stdout, "leases over NATS, two processes", results)
+	measure.Table(os.Stdout, "messages of one lease, between two processes", results)
+	measure.Table(os.Stdout, fmt.Sprintf("messages of %d leases; a second has %d times as many grants", many, many), together)
 	bounds.AtLeast("grants-of-echo", named(results, "echo, nc.Request")/named(results, "grants, nc.Request"), 0.75)
 	return nil
+}
+
+// newAsker makes sure that it is granted what it asks for, and learns how long
+// the answers are that an echo has to give.
+func newAsker(nc *nats.Conn, leases int, seq *atomic.Uint64) (*asker, error) {
+	a := &asker{nc: nc, leases: leases, seq: seq, acquire: fmt.Sprintf("ration.v1.default.p.%d.acquire.k", bus.Partition("k", 1))}
+	body := a.body()
+	reply, err := nc.Request(a.acquire, body, patience)
+	if err != nil {
+		return nil, err
+	}
+	if !a.served(a.acquire, reply.Data) {
+		return nil, fmt.Errorf("bench: no grant: %s", reply.Data)
+	}
+	a.echo = fmt.Sprintf("echo.%d", len(reply.Data))
+	fmt.Printf("\na message of %d bytes for %d, and an answer of %d; %d outstanding\n", len(body), leases, len(reply.Data), outstanding)
+	return a, nil
 }
 
 // holders share the leases, since one may have only so many.
 const holders = 90
 
-// body is a request for one token, under an id of its own.
+// body asks for one token a lease, each under an id of its own.
 func (a *asker) body() []byte {
+	if a.leases == 1 {
+		return append(append([]byte(`{"v":1,"sent":"1ms",`), a.request()...), '}')
+	}
+	body := []byte(`{"v":1,"sent":"1ms","requests":[`)
+	for i := range a.leases {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(append(append(body, '{'), a.request()...), '}')
+	}
+	return append(body, "]}"...)
+}
+
+func (a *asker) request() []byte {
 	n := a.seq.Add(1) + 100_000_000
-	return fmt.Appendf(nil, `{"v":1,"id":"bench.%x/%d","keys":["k"],"want":{"tokens":1},"need":{"tokens":1},"sent":"1ms","patience":"10s"}`,
-		16+n%holders, n)
+	return fmt.Appendf(nil, `"id":"bench.%x/%d","keys":["k"],"want":{"tokens":1},"need":{"tokens":1},"patience":"10s"`, 16+n%holders, n)
 }
 
-// granted says what is wrong with an answer.
-func granted(body []byte) error {
-	var answer struct {
-		Outcome string `json:"outcome"`
-	}
-	if err := json.Unmarshal(body, &answer); err != nil || answer.Outcome != "granted" {
-		return fmt.Errorf("bench: no grant: %s", body)
-	}
-	return nil
-}
-
-// served looks for a grant in an answer; that of an echo it only looks through.
+// served counts the grants in an answer; those of an echo it only looks for.
 func (a *asker) served(subject string, body []byte) bool {
-	return bytes.Contains(body, []byte(`"outcome":"granted"`)) || subject == a.echo
+	return bytes.Count(body, []byte(`"outcome":"granted"`)) == a.leases || subject == a.echo
 }
 
 func (a *asker) fail(err error) { a.failed.CompareAndSwap(nil, &err) }

@@ -126,7 +126,7 @@ func TestABadMessageChangesNothing(t *testing.T) {
 func state(t *testing.T, s *site) string {
 	t.Helper()
 	st := s.status()
-	st.Instant = 0
+	st.Instant, st.Stats.Turns = 0, 0 // a look takes a turn, too
 	for i := range st.Keys {
 		for j := range st.Keys[i].Windows {
 			st.Keys[i].Windows[j].Full = 0

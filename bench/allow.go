@@ -39,15 +39,21 @@ func allow(bounds *measure.Bounds) error {
 	chained := func() bool { return theirs.Allow() && second.Allow() }
 
 	const rounds, length = 9, 60 * time.Millisecond
-	alone := measure.Rounds(rounds, length,
+	alone, err := measure.Rounds(rounds, length,
 		measure.Case{Name: "rate.Limiter.Allow", Run: serial(theirs.Allow)},
 		measure.Case{Name: "two rate.Limiter chained", Run: serial(chained)},
 		measure.Case{Name: "Allow", Run: serial(one.Allow)},
 		measure.Case{Name: "Allow, two windows", Run: serial(two.Allow)})
+	if err != nil {
+		return err
+	}
 	measure.Table(os.Stdout, "one goroutine", alone)
-	together := measure.Rounds(rounds, length,
+	together, err := measure.Rounds(rounds, length,
 		measure.Case{Name: "rate.Limiter.Allow", Run: parallel(theirs.Allow)},
 		measure.Case{Name: "Allow", Run: parallel(one.Allow)})
+	if err != nil {
+		return err
+	}
 	measure.Table(os.Stdout, fmt.Sprintf("%d goroutines on %d cores", runtime.GOMAXPROCS(0), runtime.NumCPU()), together)
 
 	bounds.AtMost("allow", named(alone, "Allow")/named(alone, "rate.Limiter.Allow"), 0.4)
@@ -77,24 +83,26 @@ func limiter(policy string) (*ration.Limiter, func(), error) {
 
 // serial calls one after the other. A call that is refused, since a refill is on
 // its way, is none: it is made again.
-func serial(call func() bool) func(int) {
-	return func(n int) {
+func serial(call func() bool) func(int) error {
+	return func(n int) error {
 		for range n {
 			for !call() {
 				runtime.Gosched()
 			}
 		}
+		return nil
 	}
 }
 
 // parallel shares the calls among as many goroutines as run at once.
-func parallel(call func() bool) func(int) {
-	return func(n int) {
+func parallel(call func() bool) func(int) error {
+	return func(n int) error {
 		var g sync.WaitGroup
 		share := n/runtime.GOMAXPROCS(0) + 1
 		for range runtime.GOMAXPROCS(0) {
-			g.Go(func() { serial(call)(share) })
+			g.Go(func() { _ = serial(call)(share) })
 		}
 		g.Wait()
+		return nil
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
 
 	"ration/bench/measure"
 	"ration/bench/responder"
@@ -30,7 +30,6 @@ type asker struct {
 	acquire string // subject
 	echo    string // subject
 	seq     *atomic.Uint64
-	failed  atomic.Pointer[error]
 }
 
 // grants measures leases granted over NATS beside an echo of the same bytes.
@@ -55,18 +54,19 @@ func grants(bounds *measure.Bounds) error {
 		return err
 	}
 	const rounds, length = 7, 500 * time.Millisecond
-	results := measure.Rounds(rounds, length,
+	results, err := measure.Rounds(rounds, length,
 		measure.Case{Name: "echo, nc.Request", Run: one.requests(one.echo)},
 		measure.Case{Name: "grants, nc.Request", Run: one.requests(one.acquire)},
 		measure.Case{Name: "echo, pipelined", Run: one.pipelined(one.echo)},
 		measure.Case{Name: "grants, pipelined", Run: one.pipelined(one.acquire)})
-	together := measure.Rounds(rounds, length,
+	if err != nil {
+		return err
+	}
+	together, err := measure.Rounds(rounds, length,
 		measure.Case{Name: "echo, nc.Request", Run: some.requests(some.echo)},
 		measure.Case{Name: "grants, nc.Request", Run: some.requests(some.acquire)})
-	for _, a := range []*asker{one, some} {
-		if err := a.failed.Load(); err != nil {
-			return *err
-		}
+	if err != nil {
+		return err
 	}
 	measure.Table(os.Stdout, "messages of one lease, between two processes", results)
 	measure.Table(os.Stdout, fmt.Sprintf("messages of %d leases; a second has %d times as many grants", many, many), together)
@@ -84,7 +84,7 @@ func newAsker(nc *nats.Conn, leases int, seq *atomic.Uint64) (*asker, error) {
 		return nil, err
 	}
 	if !a.served(a.acquire, reply.Data) {
-		return nil, fmt.Errorf("bench: no grant: %s", reply.Data)
+		return nil, noGrant(reply.Data)
 	}
 	a.echo = fmt.Sprintf("echo.%d", len(reply.Data))
 	fmt.Printf("\na message of %d bytes for %d, and an answer of %d; %d outstanding\n", len(body), leases, len(reply.Data), outstanding)
@@ -94,12 +94,16 @@ func newAsker(nc *nats.Conn, leases int, seq *atomic.Uint64) (*asker, error) {
 // holders share the leases, since one may have only so many.
 const holders = 90
 
+// began is when the holders' clocks did.
+var began = time.Now()
+
 // body asks for one token a lease, each under an id of its own.
 func (a *asker) body() []byte {
+	body := fmt.Appendf(make([]byte, 0, 128*a.leases), `{"v":1,"sent":"%dus",`, 1_000_000+time.Since(began).Microseconds())
 	if a.leases == 1 {
-		return append(append([]byte(`{"v":1,"sent":"1ms",`), a.request()...), '}')
+		return append(append(body, a.request()...), '}')
 	}
-	body := []byte(`{"v":1,"sent":"1ms","requests":[`)
+	body = append(body, `"requests":[`...)
 	for i := range a.leases {
 		if i > 0 {
 			body = append(body, ',')
@@ -119,62 +123,66 @@ func (a *asker) served(subject string, body []byte) bool {
 	return bytes.Count(body, []byte(`"outcome":"granted"`)) == a.leases || subject == a.echo
 }
 
-func (a *asker) fail(err error) { a.failed.CompareAndSwap(nil, &err) }
-
 // requests asks n times, from as many goroutines as may be outstanding.
-func (a *asker) requests(subject string) func(int) {
-	return func(n int) {
+func (a *asker) requests(subject string) func(int) error {
+	return func(n int) error {
 		var next atomic.Int64
-		var g sync.WaitGroup
+		var g errgroup.Group
 		for range outstanding {
-			g.Go(func() {
+			g.Go(func() error {
 				for next.Add(1) <= int64(n) {
 					reply, err := a.nc.Request(subject, a.body(), patience)
-					if err == nil && !a.served(subject, reply.Data) {
-						err = fmt.Errorf("bench: no grant: %s", reply.Data)
-					}
 					if err != nil {
-						a.fail(err)
-						return
+						return err
+					}
+					if !a.served(subject, reply.Data) {
+						return noGrant(reply.Data)
 					}
 				}
+				return nil
 			})
 		}
-		g.Wait()
+		return g.Wait()
 	}
 }
 
+func noGrant(body []byte) error { return fmt.Errorf("bench: no grant: %.300s", body) }
+
 // pipelined publishes n requests with one inbox for all replies.
-func (a *asker) pipelined(subject string) func(int) {
-	return func(n int) {
+func (a *asker) pipelined(subject string) func(int) error {
+	return func(n int) error {
 		inbox := a.nc.NewInbox()
 		places := make(chan struct{}, outstanding)
+		failed := make(chan error, 1)
 		sub, err := a.nc.Subscribe(inbox, func(m *nats.Msg) {
 			if !a.served(subject, m.Data) {
-				a.fail(fmt.Errorf("bench: no grant: %s", m.Data))
+				select {
+				case failed <- noGrant(m.Data):
+				default:
+				}
 			}
 			<-places
 		})
 		if err != nil {
-			a.fail(err)
-			return
+			return err
 		}
+		defer func() { _ = sub.Unsubscribe() }()
 		late := time.NewTimer(time.Minute)
 		defer late.Stop()
 		for range n + outstanding {
 			select {
 			case places <- struct{}{}:
+			case err := <-failed:
+				return err
 			case <-late.C:
-				a.fail(fmt.Errorf("bench: %s: replies are missing", subject))
-				return
+				return fmt.Errorf("bench: %s: replies are missing", subject)
 			}
 			if n--; n >= 0 {
 				if err := a.nc.PublishRequest(subject, inbox, a.body()); err != nil {
-					a.fail(err)
-					return
+					return err
 				}
 			}
 		}
-		_ = sub.Unsubscribe()
+		return nil
 	}
 }

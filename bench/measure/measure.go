@@ -11,8 +11,9 @@ import (
 // Case is one thing to be timed.
 type Case struct {
 	Name string
-	// Run does it n times, from as many goroutines as it likes.
-	Run func(n int)
+	// Run does it n times, from as many goroutines as it likes. An error ends the
+	// measurement.
+	Run func(n int) error
 }
 
 // Result is the median of a case's rounds.
@@ -29,16 +30,21 @@ type Result struct {
 
 // Rounds times the cases in turn, rounds times each, in rounds of about the
 // given length.
-func Rounds(rounds int, length time.Duration, cases ...Case) []Result {
+func Rounds(rounds int, length time.Duration, cases ...Case) ([]Result, error) {
 	sizes := make([]int, len(cases))
 	for i, c := range cases {
-		sizes[i] = size(c, length)
+		var err error
+		if sizes[i], err = size(c, length); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
 	}
 	times := make([][]float64, len(cases))
 	for range rounds {
 		for i, c := range cases {
 			began := time.Now()
-			c.Run(sizes[i])
+			if err := c.Run(sizes[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
 			times[i] = append(times[i], float64(time.Since(began))/float64(sizes[i]))
 		}
 	}
@@ -47,16 +53,18 @@ func Rounds(rounds int, length time.Duration, cases ...Case) []Result {
 		each := Median(times[i])
 		results[i] = Result{Name: c.Name, Each: time.Duration(each), PerSecond: 1e9 / each, Exact: each}
 	}
-	return results
+	return results, nil
 }
 
 // size is how many operations take about so long.
-func size(c Case, length time.Duration) int {
+func size(c Case, length time.Duration) (int, error) {
 	for n := 64; ; n *= 2 {
 		began := time.Now()
-		c.Run(n)
+		if err := c.Run(n); err != nil {
+			return 0, err
+		}
 		if took := time.Since(began); took > length/8 {
-			return max(1, int(float64(n)*float64(length)/float64(took)))
+			return max(1, int(float64(n)*float64(length)/float64(took))), nil
 		}
 	}
 }

@@ -2,6 +2,8 @@ package measure_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -12,19 +14,31 @@ import (
 func TestCasesTakeTurns(t *testing.T) {
 	var order string
 	note := func(name string) measure.Case {
-		return measure.Case{Name: name, Run: func(n int) {
+		return measure.Case{Name: name, Run: func(n int) error {
 			if len(order) == 0 || order[len(order)-1:] != name {
 				order += name
 			}
 			time.Sleep(time.Duration(n) * 20 * time.Microsecond)
+			return nil
 		}}
 	}
-	results := measure.Rounds(3, 4*time.Millisecond, note("a"), note("b"))
+	results, err := measure.Rounds(3, 4*time.Millisecond, note("a"), note("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if order != "abababab" { // once to find the size, then three rounds
 		t.Fatalf("the cases ran as %q", order)
 	}
 	if results[0].Each < 20*time.Microsecond || results[0].PerSecond > 50_000 {
 		t.Fatalf("20 us or more a piece, and it says %v, %v a second", results[0].Each, results[0].PerSecond)
+	}
+}
+
+// TestAnErrorEndsTheMeasurement, and names the case.
+func TestAnErrorEndsTheMeasurement(t *testing.T) {
+	_, err := measure.Rounds(3, time.Second, measure.Case{Name: "a", Run: func(int) error { return io.ErrClosedPipe }})
+	if !errors.Is(err, io.ErrClosedPipe) || err.Error() != "a: "+io.ErrClosedPipe.Error() {
+		t.Fatal(err)
 	}
 }
 

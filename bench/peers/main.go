@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
 	"ration"
@@ -64,16 +64,15 @@ func run() error {
 
 	const rounds, length = 5, 400 * time.Millisecond
 	for _, callers := range []int{1, 16, 64, 256} {
-		var failed failure
 		each := func(name string, call func(context.Context) error) measure.Case {
-			return measure.Case{Name: name, Run: failed.by(callers, call)}
+			return measure.Case{Name: name, Run: by(callers, call)}
 		}
-		results := measure.Rounds(rounds, length,
+		results, err := measure.Rounds(rounds, length,
 			each("redis_rate, one window", byRate),
 			each("sorted sets, two windows", members.take),
 			each("leases, two windows", fleet.acquire),
 			each("x/time/rate, in one process", inProcess))
-		if err := failed.first(); err != nil {
+		if err != nil {
 			return err
 		}
 		measure.Table(os.Stdout, fmt.Sprintf("calls by %d callers", callers), results)
@@ -88,32 +87,22 @@ func refusedUnless(ok bool, err error) error {
 	return err
 }
 
-// failure keeps the first error of many callers.
-type failure struct{ err atomic.Pointer[error] }
-
-func (f *failure) first() error {
-	if err := f.err.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
 // by shares n calls among so many callers.
-func (f *failure) by(callers int, call func(context.Context) error) func(int) {
-	return func(n int) {
+func by(callers int, call func(context.Context) error) func(int) error {
+	return func(n int) error {
 		var next atomic.Int64
-		var g sync.WaitGroup
+		var g errgroup.Group
 		for range callers {
-			g.Go(func() {
+			g.Go(func() error {
 				for next.Add(1) <= int64(n) {
 					if err := call(context.Background()); err != nil {
-						f.err.CompareAndSwap(nil, &err)
-						return
+						return err
 					}
 				}
+				return nil
 			})
 		}
-		g.Wait()
+		return g.Wait()
 	}
 }
 

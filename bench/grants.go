@@ -13,6 +13,7 @@ import (
 	"ration/bench/measure"
 	"ration/bench/responder"
 	"ration/bus"
+	"ration/lease"
 )
 
 const (
@@ -53,7 +54,7 @@ func grants(bounds *measure.Bounds) error {
 	if err != nil {
 		return err
 	}
-	const rounds, length = 7, 500 * time.Millisecond
+	const rounds, length = 11, 400 * time.Millisecond
 	results, err := measure.Rounds(rounds, length,
 		measure.Case{Name: "echo, nc.Request", Run: one.requests(one.echo)},
 		measure.Case{Name: "grants, nc.Request", Run: one.requests(one.acquire)},
@@ -62,8 +63,12 @@ func grants(bounds *measure.Bounds) error {
 	if err != nil {
 		return err
 	}
+	// More leases would live than may, but for this and two echoes to a round of
+	// grants.
+	time.Sleep(lease.DefaultConfig().TokenTTL)
 	together, err := measure.Rounds(rounds, length,
 		measure.Case{Name: "echo, nc.Request", Run: some.requests(some.echo)},
+		measure.Case{Name: "echo, pipelined", Run: some.pipelined(some.echo)},
 		measure.Case{Name: "grants, nc.Request", Run: some.requests(some.acquire)})
 	if err != nil {
 		return err

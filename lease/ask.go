@@ -11,8 +11,7 @@ import (
 // request takes up one copy of a request.
 func (l *Ledger) request(m Message) {
 	r := m.Request
-	id := named(r.ID, r.Keys)
-	h := l.holder(owner{r.ID.Holder, id.tenant})
+	h := l.holder(owner{r.ID.Holder, r.Keys[0].Tenant()})
 	if h == nil {
 		l.turnAway(m, tooManyHolders(r.Keys[0], l.config.Holders))
 		return
@@ -23,31 +22,7 @@ func (l *Ledger) request(m Message) {
 		l.turn.Dropped = append(l.turn.Dropped, m.Ticket) // nobody waits for it
 		return
 	}
-	if a, over := l.recollect(h, r.ID.Seq); over {
-		l.answer(m.Ticket, a)
-		return
-	}
-	if l.another(id, r) {
-		l.turnAway(m, Refusal{Reason: ErrBadRequest, Key: r.Keys[0]})
-		return
-	}
-	if le, ok := l.leases.Get(id); ok {
-		l.stats.Replayed++
-		if le.asked != nil {
-			l.stats.ReplayedAtOnce++
-			le.asked.copies = append(le.asked.copies, m) // answered when the grant has all it gets
-			return
-		}
-		l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, 0))
-		return
-	}
-	if w, ok := l.waiting.Get(id); ok {
-		l.rejoin(w, m, sat)
-		return
-	}
-	if h.over.folded(r.ID.Seq) {
-		l.stats.AnsweredFolded++
-		l.answer(m.Ticket, Answer{ID: r.ID, Outcome: Ended})
+	if r.ID.Seq <= h.highest && l.again(h, m, sat) {
 		return
 	}
 	l.orders++
@@ -93,19 +68,51 @@ func (l *Ledger) turnAway(m Message, refusal Refusal) {
 	l.answer(m.Ticket, Answer{ID: m.Request.ID, Outcome: Refused, Refusal: refusal})
 }
 
-// another says that r is not what its id asked for before: a holder that uses an
-// id twice must not take the answer to one for that to the other.
-func (l *Ledger) another(id name, r *Request) bool {
-	if le, ok := l.leases.Get(id); ok {
-		for _, u := range r.Need.Units {
-			if p := le.part(resource(u.Unit)); p == nil || u.N > p.Granted {
-				return true
-			}
-		}
-		return !slices.Equal(le.keys, r.Keys) || r.Need.Tokens > le.tokens.Granted || r.Need.Slots > le.slots.Granted && le.slots.Granted > 0
+// again answers a request of which something is known already, and says whether
+// that is so.
+func (l *Ledger) again(h *holder, m Message, sat time.Duration) bool {
+	r := m.Request
+	if a, over := l.recollect(h, r.ID.Seq); over {
+		l.answer(m.Ticket, a)
+		return true
 	}
-	w, ok := l.waiting.Get(id)
-	return ok && (!slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want))
+	id := name{h, r.ID.Seq}
+	le, granted := l.leases.Get(id)
+	w, waits := l.waiting.Get(id)
+	switch {
+	case granted && le.asksElse(r), waits && w.asksElse(r):
+		l.turnAway(m, Refusal{Reason: ErrBadRequest, Key: r.Keys[0]})
+	case granted && le.asked != nil:
+		l.stats.Replayed++
+		l.stats.ReplayedAtOnce++
+		le.asked.copies = append(le.asked.copies, m) // answered when the grant has all it gets
+	case granted:
+		l.stats.Replayed++
+		l.answer(m.Ticket, l.grantAnswer(le, m.Arrived, 0))
+	case waits:
+		l.rejoin(w, m, sat)
+	case h.over.folded(r.ID.Seq):
+		l.stats.AnsweredFolded++
+		l.answer(m.Ticket, Answer{ID: r.ID, Outcome: Ended})
+	default:
+		return false
+	}
+	return true
+}
+
+// asksElse says that r is not what its id asked for before: a holder that uses an
+// id twice must not take the answer to one for that to the other.
+func (le *lease) asksElse(r *Request) bool {
+	for _, u := range r.Need.Units {
+		if p := le.part(resource(u.Unit)); p == nil || u.N > p.Granted {
+			return true
+		}
+	}
+	return !slices.Equal(le.keys, r.Keys) || r.Need.Tokens > le.tokens.Granted || r.Need.Slots > le.slots.Granted && le.slots.Granted > 0
+}
+
+func (w *waiter) asksElse(r *Request) bool {
+	return !slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want)
 }
 
 func deadline(arrived algo.Instant, left time.Duration) algo.Instant {

@@ -31,7 +31,7 @@ type lease struct {
 // rest is what the lease still holds: what nobody has accounted for.
 func (p *Part) rest() int64 { return p.Granted - p.Spent - p.Returned }
 
-func (le *lease) name() name { return name{le.id, le.holder.tenant.name} }
+func (le *lease) name() name { return name{le.holder, le.id.Seq} }
 
 // part is what the lease has of a resource, or nil if that is a unit it was never
 // asked for.
@@ -131,6 +131,7 @@ func (l *Ledger) moved(le *lease, of resource, n int64, do func(*account)) {
 // begin takes up a lease.
 func (l *Ledger) begin(le *lease) {
 	l.leases.Put(le)
+	le.holder.highest = max(le.holder.highest, le.id.Seq)
 	le.holder.leases++
 	le.holder.tenant.leases++
 }

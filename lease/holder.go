@@ -39,9 +39,20 @@ type holder struct {
 	since     algo.Instant
 	this, old time.Duration
 
+	// highest is the highest number that any of its ids has had: of those above
+	// nothing can be known, and holders number their requests upwards.
+	highest uint64
 	leases  int
 	waiting map[*waiter]struct{}
 	over    memory
+}
+
+// name is an ID as the ledger knows it: by the holder, and so by the tenant of its
+// message too, since rights are granted by tenant, and nobody's messages reach
+// another's leases. A holder is known for as long as anything has its name.
+type name struct {
+	holder *holder
+	seq    uint64
 }
 
 func (h *holder) owner() owner { return owner{h.id, h.tenant.name} }

@@ -64,7 +64,7 @@ type Ledger struct {
 	roster    roll[*holder] // for the sweep
 	heard     sweep
 	tenants   *table.Table[string, *tenant]
-	ended     *table.Table[endingKey, *ending]
+	ended     *table.Table[name, *ending]
 	timers    timers
 	stirred   []*account
 	served    []*account
@@ -94,7 +94,7 @@ func NewLedger(p *Policy, c Config) *Ledger {
 		waiting:   table.New((*waiter).name),
 		holders:   table.New((*holder).owner),
 		tenants:   table.New(tenantName),
-		ended:     table.New(endingName),
+		ended:     table.New((*ending).name),
 	}
 }
 

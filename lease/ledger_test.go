@@ -197,10 +197,9 @@ func TestKeysAtRestLeaveMemoryAndMirror(t *testing.T) {
 	spent, returned := ask("a", 1, start, 0, "spent"), ask("a", 2, start, 0, "returned")
 	step(start, spent, returned)
 	require.Len(t, records, 2)
-	step(start, &lease.Report{Holder: spent.ID.Holder, Counts: []lease.Count{
-		{ID: spent.ID, Keys: spent.Keys, Points: []lease.Point{{Count: 1}}},
-		{ID: returned.ID, Keys: returned.Keys, Returned: 1},
-	}})
+	step(start, // of two tenants, so in two messages
+		&lease.Report{Holder: spent.ID.Holder, Counts: []lease.Count{{ID: spent.ID, Keys: spent.Keys, Points: []lease.Point{{Count: 1}}}}},
+		&lease.Report{Holder: spent.ID.Holder, Counts: []lease.Count{{ID: returned.ID, Keys: returned.Keys, Returned: 1}}})
 	step(start.Add(2*time.Minute), nil)
 	require.Len(t, l.Status(start.Add(2*time.Minute), "").Keys, 1, "the hour is charged")
 	require.Contains(t, records, lease.Key("spent"))

@@ -26,7 +26,7 @@ type waiter struct {
 	alarm    alarm
 }
 
-func (w *waiter) name() name { return name{w.req.ID, w.holder.tenant.name} }
+func (w *waiter) name() name { return name{w.holder, w.req.ID.Seq} }
 
 // line is who waits at an account, first come first. A keeper is a waiter that
 // lacks nothing but one resource of this account: what becomes free of it is
@@ -74,6 +74,7 @@ func (l *Ledger) join(w *waiter) {
 		}
 	}
 	l.waiting.Put(w)
+	w.holder.highest = max(w.holder.highest, w.req.ID.Seq)
 	if w.holder.waiting == nil {
 		w.holder.waiting = map[*waiter]struct{}{}
 	}

@@ -37,12 +37,7 @@ type refused struct {
 	refusal Refusal
 }
 
-type endingKey struct {
-	holder *holder
-	seq    uint64
-}
-
-func endingName(e *ending) endingKey { return endingKey{e.holder, e.seq} }
+func (e *ending) name() name { return name{e.holder, e.seq} }
 
 func (e *ending) answer() Answer {
 	a := Answer{ID: ID{Holder: e.holder.id, Seq: e.seq}, Outcome: Ended}
@@ -54,7 +49,7 @@ func (e *ending) answer() Answer {
 
 // remember keeps the answer to an id that is over.
 func (l *Ledger) remember(h *holder, seq uint64, why *refused) {
-	if _, known := l.ended.Get(endingKey{h, seq}); known {
+	if _, known := l.ended.Get(name{h, seq}); known {
 		return
 	}
 	m := &h.over
@@ -69,6 +64,7 @@ func (l *Ledger) remember(h *holder, seq uint64, why *refused) {
 	m.n++
 	h.tenant.ids++
 	l.ended.Put(e)
+	h.highest = max(h.highest, seq)
 	most := l.config.IDs
 	for m.n > most.Each || m.n > 0 && (l.ended.Len() > most.All || h.tenant.ids > share(most.All)) {
 		l.stats.IDsFolded++
@@ -79,7 +75,7 @@ func (l *Ledger) remember(h *holder, seq uint64, why *refused) {
 
 // recollect gives the answer to an id that is over.
 func (l *Ledger) recollect(h *holder, seq uint64) (Answer, bool) {
-	if e, ok := l.ended.Get(endingKey{h, seq}); ok {
+	if e, ok := l.ended.Get(name{h, seq}); ok {
 		l.stats.AnsweredEnded++
 		return e.answer(), true
 	}
@@ -104,5 +100,5 @@ func (l *Ledger) forgetOldest(h *holder) {
 	}
 	m.n--
 	h.tenant.ids--
-	l.ended.Delete(endingName(e))
+	l.ended.Delete(e.name())
 }

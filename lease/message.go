@@ -24,15 +24,6 @@ type ID struct {
 
 func (id ID) String() string { return fmt.Sprintf("%s/%d", id.Holder, id.Seq) }
 
-// name is an ID as the ledger knows it: by the tenant of its message, since
-// rights are granted by tenant, and nobody's messages reach another's leases.
-type name struct {
-	ID
-	tenant string
-}
-
-func named(id ID, keys []Key) name { return name{id, keys[0].Tenant()} }
-
 // Amount is a number of tokens, of slots, and of whatever else calls cost. A
 // token is spent by one call; a slot serves one call after another. All are
 // counted apart.

@@ -148,15 +148,16 @@ func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
 }
 
 func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
-	id := named(r.ID, r.Keys)
-	le, known := l.leases.Get(id)
+	o := owner{r.ID.Holder, r.Keys[0].Tenant()}
+	h, known := l.holders.Get(o)
 	if !known {
-		le = &lease{id: r.ID, keys: r.Keys, began: r.Began, tokens: r.Tokens, slots: r.Slots, units: slices.Clone(r.Units)}
-		o := owner{r.ID.Holder, id.tenant}
-		if h, ok := l.holders.Get(o); ok {
-			le.holder = h
-		} else {
-			le.holder = l.meet(o) // whatever the bound: it has a lease
+		h = l.meet(o) // whatever the bound: it has a lease
+	}
+	le, known := l.leases.Get(name{h, r.ID.Seq})
+	if !known {
+		le = &lease{
+			id: r.ID, keys: r.Keys, holder: h, began: r.Began,
+			tokens: r.Tokens, slots: r.Slots, units: slices.Clone(r.Units),
 		}
 		l.begin(le)
 		l.stats.Adopted += le.tokens.rest()

@@ -21,8 +21,8 @@ func (l *Ledger) report(m Message) {
 	}
 	reply := Reply{}
 	for _, c := range r.Counts {
-		le, ok := l.leases.Get(named(c.ID, c.Keys))
-		if !ok || le.id.Holder != r.Holder || !slices.Equal(le.keys, c.Keys) {
+		le, ok := l.leases.Get(name{h, c.ID.Seq}) // of a holder of whom nothing is known there is none
+		if !ok || c.ID.Holder != r.Holder || !slices.Equal(le.keys, c.Keys) {
 			l.stats.ReportedEnded++
 			reply.Ended = append(reply.Ended, c.ID)
 			continue
@@ -42,7 +42,7 @@ func (l *Ledger) report(m Message) {
 		case h == nil:
 			continue // it could not be remembered, so it is to be named again
 		default:
-			l.giveUp(h, named(g.ID, g.Keys))
+			l.giveUp(name{h, g.ID.Seq})
 		}
 		reply.Acknowledged = append(reply.Acknowledged, g.ID)
 	}
@@ -182,13 +182,13 @@ func (l *Ledger) renew(le *lease, arrived algo.Instant, reply *Reply) {
 func (l *Ledger) farewell(h *holder) {
 	gone := slices.SortedFunc(maps.Keys(h.waiting), func(x, y *waiter) int { return cmp.Compare(x.order, y.order) })
 	for _, w := range gone {
-		l.giveUp(h, w.name())
+		l.giveUp(w.name())
 	}
 }
 
 // giveUp frees a grant that was never taken, takes a waiting request out of the
 // line, and remembers the id if it is still to come.
-func (l *Ledger) giveUp(h *holder, id name) {
+func (l *Ledger) giveUp(id name) {
 	le, _ := l.leases.Get(id)
 	w, _ := l.waiting.Get(id)
 	switch {
@@ -204,11 +204,11 @@ func (l *Ledger) giveUp(h *holder, id name) {
 		l.stats.GivenUpWaiting++
 		l.leave(w)
 		l.turn.Dropped = append(l.turn.Dropped, w.ticket)
-		l.remember(h, id.Seq, nil)
+		l.remember(id.holder, id.seq, nil)
 	default:
-		if _, known := l.ended.Get(endingKey{h, id.Seq}); !known {
+		if _, known := l.ended.Get(id); !known {
 			l.stats.GivenUpEarly++
-			l.remember(h, id.Seq, nil)
+			l.remember(id.holder, id.seq, nil)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package table
 import (
 	"hash/maphash"
 	"iter"
-	"math/bits"
 )
 
 // parts is into how many a table is divided, each grown and shrunk by itself.
@@ -19,10 +18,10 @@ type Table[K comparable, V any] struct {
 }
 
 // part is an open-addressed table with linear probing. A tag is 0 where there is
-// no value, and else a piece of the hash of its key, so that few values are
-// looked at that are not meant.
+// no value, and else the piece of the hash of its key that says where it belongs:
+// hardly ever is a value looked at that is not meant, and none is when values move.
 type part[V any] struct {
-	tags   []uint8
+	tags   []uint32
 	values []V
 	n      int
 }
@@ -70,7 +69,7 @@ func (t *Table[K, V]) Put(v V) {
 	if 5*(p.n+1) > 4*len(p.tags) {
 		t.resize(p, max(4, len(p.tags)+len(p.tags)/2))
 	}
-	p.add(h, v)
+	p.add(tag(h), v)
 	t.n++
 }
 
@@ -88,7 +87,7 @@ func (t *Table[K, V]) Delete(key K) {
 	// belongs: so a value is always found before the first gap.
 	size := len(p.tags)
 	for next := (at + 1) % size; p.tags[next] != 0; next = (next + 1) % size {
-		belongs := home(maphash.Comparable(t.seed, t.key(p.values[next])), size)
+		belongs := home(p.tags[next], size)
 		if (next-belongs+size)%size >= (next-at+size)%size {
 			p.tags[at], p.values[at] = p.tags[next], p.values[next]
 			at = next
@@ -108,7 +107,7 @@ func (t *Table[K, V]) find(p *part[V], h uint64, key K) (at int, ok bool) {
 		return 0, false
 	}
 	want := tag(h)
-	for at = home(h, size); p.tags[at] != 0; {
+	for at = home(want, size); p.tags[at] != 0; {
 		if p.tags[at] == want && t.key(p.values[at]) == key {
 			return at, true
 		}
@@ -124,32 +123,29 @@ func (t *Table[K, V]) resize(p *part[V], size int) {
 	old := *p
 	*p = part[V]{}
 	if size > 0 {
-		p.tags, p.values = make([]uint8, size+1), make([]V, size+1)
+		p.tags, p.values = make([]uint32, size+1), make([]V, size+1)
 	}
 	for i, tag := range old.tags {
 		if tag != 0 {
-			p.add(maphash.Comparable(t.seed, t.key(old.values[i])), old.values[i])
+			p.add(tag, old.values[i])
 		}
 	}
 }
 
 // add puts a value that is not there yet into the first gap from where it belongs.
-func (p *part[V]) add(h uint64, v V) {
-	at := home(h, len(p.tags))
+func (p *part[V]) add(tag uint32, v V) {
+	at := home(tag, len(p.tags))
 	for p.tags[at] != 0 {
 		if at++; at == len(p.tags) {
 			at = 0
 		}
 	}
-	p.tags[at], p.values[at] = tag(h), v
+	p.tags[at], p.values[at] = tag, v
 	p.n++
 }
 
-// home is where a value with that hash belongs, from 0 to size-1.
-func home(h uint64, size int) int {
-	at, _ := bits.Mul64(h, uint64(size))
-	return int(at)
-}
+// home is where a value with that tag belongs, from 0 to size-1.
+func home(tag uint32, size int) int { return int(uint64(tag) * uint64(size) >> 32) }
 
-// tag is of other bits of the hash than home and the part.
-func tag(h uint64) uint8 { return uint8(h>>8)%255 + 1 }
+// tag is of other bits of the hash than the part, and never 0.
+func tag(h uint64) uint32 { return max(1, uint32(h>>32)) }

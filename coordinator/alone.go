@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"math/rand/v2"
 
 	"ration/lease"
 )
@@ -16,16 +15,24 @@ var (
 	_ lease.Elector = alone{}
 )
 
-func (alone) Campaign(ctx context.Context) (lease.Epoch, error) {
-	return lease.Epoch{Number: 1, Mark: rand.Uint64()}, ctx.Err()
-}
+func (alone) Look(context.Context) (lease.Seat, error) { return lease.Seat{}, nil }
 
-func (alone) Renew(context.Context, lease.Epoch) error { return nil }
+func (alone) Campaign(ctx context.Context, _, _ lease.Seat) error { return ctx.Err() }
+
+func (alone) Renew(context.Context, lease.Epoch, lease.Pulse) error { return nil }
 
 func (alone) Resign(context.Context, lease.Epoch) error { return nil }
 
-func (alone) Load(_ context.Context, key lease.Key) (lease.Record, error) {
-	return lease.Record{Key: key}, nil
+func (alone) Load(_ context.Context, _ lease.Epoch, keys []lease.Key) ([]lease.Record, error) {
+	records := make([]lease.Record, len(keys))
+	for i, key := range keys {
+		records[i].Key = key
+	}
+	return records, nil
+}
+
+func (alone) Keys(context.Context, lease.Epoch, string) ([]lease.Key, string, error) {
+	return nil, "", nil
 }
 
 func (alone) Apply(context.Context, *lease.Turn) error { return nil }

@@ -6,17 +6,16 @@ import (
 	"ration/algo"
 )
 
-// clock is ledger time: it starts at the wall clock's, once in a process, and
-// advances with the monotonic one, so that no step of the wall clock moves it, also
-// from one leadership to the next.
+// clock is ledger time: it goes on from an instant and advances with the monotonic
+// clock, so that no step of the wall clock moves it.
 type clock struct {
 	base   time.Time
 	origin algo.Instant
 }
 
-func startClock() clock {
-	now := time.Now()
-	return clock{now, algo.Instant(now.UnixNano())}
-}
+func clockFrom(at algo.Instant) clock { return clock{time.Now(), at} }
 
 func (c clock) now() algo.Instant { return c.origin.Add(time.Since(c.base)) }
+
+// wall is the wall clock.
+func wall() algo.Instant { return algo.Instant(time.Now().UnixNano()) }

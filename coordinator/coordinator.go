@@ -7,12 +7,11 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ration/lease"
 )
 
-// Config says what to coordinate. DefaultConfig is complete but for the policy.
+// Config says what to coordinate. DefaultConfig is complete but for the policy. All
+// durations are above 0.
 type Config struct {
 	// Policy is required.
 	Policy *lease.Policy
@@ -22,8 +21,15 @@ type Config struct {
 	// Mirror keeps the ledger's copy, Elector the seat.
 	Mirror  lease.Mirror
 	Elector lease.Elector
-	// RenewEvery is how often the leader shows that it lives.
+	// Seat says how the coordinator campaigns.
+	Seat CandidateConfig
+	// RenewEvery is how often the leader shows that it lives, and LookEvery how often a
+	// standby looks at the seat.
 	RenewEvery time.Duration
+	LookEvery  time.Duration
+	// Hear tells what the network says of the leader of a seat. It does not block. Nil is
+	// for a coordinator that can always be asked, and hears nobody.
+	Hear func(lease.Seat) Heard
 	// Log gets what an operator acts on.
 	Log *slog.Logger
 }
@@ -32,11 +38,18 @@ type Config struct {
 // forgets what was spent.
 func DefaultConfig(p *lease.Policy) Config {
 	return Config{
-		Policy:     p,
-		Lease:      lease.DefaultConfig(),
-		Mirror:     alone{},
-		Elector:    alone{},
+		Policy:  p,
+		Lease:   lease.DefaultConfig(),
+		Mirror:  alone{},
+		Elector: alone{},
+		Seat: CandidateConfig{
+			Partitions: 1,
+			TTL:        2 * time.Second,
+			Early:      100 * time.Millisecond,
+			Lag:        2 * time.Second,
+		},
 		RenewEvery: 50 * time.Millisecond,
+		LookEvery:  20 * time.Millisecond,
 		Log:        slog.New(slog.DiscardHandler),
 	}
 }
@@ -45,25 +58,28 @@ func DefaultConfig(p *lease.Policy) Config {
 // nothing.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Policy == nil {
-		errs = append(errs, errors.New("coordinator: there is no policy"))
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("coordinator: "+format, args...))
+		}
 	}
-	if c.Mirror == nil || c.Elector == nil {
-		errs = append(errs, errors.New("coordinator: a mirror and an elector are both needed"))
-	}
-	if c.RenewEvery <= 0 {
-		errs = append(errs, fmt.Errorf("coordinator: renewal interval %v is not above 0", c.RenewEvery))
-	}
-	if c.Log == nil {
-		errs = append(errs, errors.New("coordinator: there is no log; use slog.DiscardHandler for none"))
-	}
+	need(c.Policy != nil, "there is no policy")
+	need(c.Mirror != nil && c.Elector != nil, "a mirror and an elector are both needed")
+	need(c.RenewEvery > 0, "renewal interval %v is not above 0", c.RenewEvery)
+	need(c.LookEvery > 0, "interval of looks %v is not above 0", c.LookEvery)
+	need(c.Seat.TTL >= 4*c.RenewEvery, "seat TTL %v is under four renewals of %v", c.Seat.TTL, c.RenewEvery)
+	need(c.Seat.Early > 0 && c.Seat.Early <= c.Seat.TTL, "early campaigns after %v are not within the seat TTL %v", c.Seat.Early, c.Seat.TTL)
+	need(c.Seat.Lag >= 0, "lag %v is negative", c.Seat.Lag)
+	need(c.Seat.Partitions > 0, "%d partitions are not above 0", c.Seat.Partitions)
+	need(c.Log != nil, "there is no log; use slog.DiscardHandler for none")
 	return errors.Join(append(errs, c.Lease.Validate())...)
 }
 
-// Coordinator campaigns and leads.
+// Coordinator campaigns for the seat of one partition, and leads.
 type Coordinator struct {
-	config Config
-	clock  clock
+	config    Config
+	base      time.Time
+	candidate *Candidate
 }
 
 // New checks the config and gives a coordinator.
@@ -72,89 +88,54 @@ func New(c Config) (*Coordinator, error) {
 		return nil, err
 	}
 	c.Lease.Unmirrored = c.Mirror == lease.Mirror(alone{})
-	return &Coordinator{c, startClock()}, nil
+	if c.Hear == nil {
+		c.Hear = func(lease.Seat) Heard { return Heard{Connected: true} }
+	}
+	return &Coordinator{config: c, base: time.Now(), candidate: NewCandidate(c.Seat)}, nil
 }
 
-// Run campaigns, and calls serve with a leader each time the seat is won. The
-// context given to serve ends when ctx does or the seat is lost; serve then
-// returns, and the leader refuses further calls with lease.ErrStopped. Run
+// elapsed is the coordinator's own clock.
+func (c *Coordinator) elapsed() time.Duration { return time.Since(c.base) }
+
+// Run campaigns, and calls serve with a leader while the seat is won and the mirror
+// works; where that is away for a seat TTL, serve is stopped, and called again with the
+// same leader when it is back. The context given to serve ends when ctx does, the
+// seat is lost or the mirror is away; serve then returns. When the seat is lost the
+// leader refuses further calls with lease.ErrStopped. Run
 // returns when ctx ends, with nil, or when serve fails by itself, with its
-// error. Call it once at a time.
+// error, or with what makes it impossible to ever lead: lease.ErrPartitions or
+// lease.ErrFormat. Call it once at a time.
 func (c *Coordinator) Run(ctx context.Context, serve func(context.Context, *Leader) error) error {
 	for {
-		epoch, err := c.config.Elector.Campaign(ctx)
+		seat, err := c.campaign(ctx)
 		switch {
 		case ctx.Err() != nil:
 			if err == nil { // won in the last instant
-				c.resign(ctx, epoch)
+				c.resign(ctx, seat.Epoch)
 			}
 			return nil
 		case err != nil:
 			return fmt.Errorf("coordinator: campaigning: %w", err)
 		}
-		err = c.lead(ctx, epoch, serve)
-		if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		err = c.lead(ctx, seat, serve)
+		c.candidate.Deposed(c.elapsed())
+		switch {
+		case ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
 			return nil
-		}
-		if !errors.Is(err, lease.ErrFenced) {
+		case errors.Is(err, lease.ErrFenced), errors.Is(err, errDeaf):
+			c.config.Log.Warn("lost the seat", "epoch", seat.Epoch.Number, "error", err)
+		default:
 			return err
 		}
-		c.config.Log.Warn("lost the seat", "epoch", epoch.Number)
 	}
-}
-
-// errServed says that serve has returned by itself.
-var errServed = errors.New("coordinator: served")
-
-func (c *Coordinator) lead(ctx context.Context, epoch lease.Epoch, serve func(context.Context, *Leader) error) error {
-	c.config.Log.Debug("leading", "epoch", epoch.Number)
-	l := newLeader(c.config, epoch, c.clock)
-	defer c.resign(ctx, epoch)
-	g, ctx := errgroup.WithContext(ctx)
-	turning, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
-	g.Go(func() error { // until serve has returned, so that its last calls are answered
-		err := l.run(turning)
-		if errors.Is(context.Cause(turning), errServed) {
-			return nil
-		}
-		return err
-	})
-	g.Go(func() error { return c.renew(ctx, epoch) })
-	g.Go(func() error {
-		defer stop(errServed)
-		err := serve(ctx, l)
-		if err == nil && ctx.Err() == nil {
-			return errServed // ends the renewals
-		}
-		return err
-	})
-	if err := g.Wait(); !errors.Is(err, errServed) {
-		return err
-	}
-	return nil
 }
 
 // resign gives the seat up, also when ctx has ended.
 func (c *Coordinator) resign(ctx context.Context, epoch lease.Epoch) {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := c.config.Elector.Resign(clean, epoch); err != nil && !errors.Is(err, lease.ErrFenced) {
-		c.config.Log.Warn("resigning", "err", err)
-	}
-}
-
-func (c *Coordinator) renew(ctx context.Context, epoch lease.Epoch) error {
-	tick := time.NewTicker(c.config.RenewEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if err := c.config.Elector.Renew(ctx, epoch); err != nil {
-				return fmt.Errorf("coordinator: renewing: %w", err)
-			}
-		}
+	err := c.config.Elector.Resign(clean, epoch)
+	if err != nil && !errors.Is(err, lease.ErrFenced) && !errors.Is(err, lease.ErrLost) {
+		c.config.Log.Warn("resigning", "error", err)
 	}
 }

@@ -4,10 +4,18 @@ import "ration/lease"
 
 // deliver tells the answers of a recorded turn, and lets who wants to look at the
 // ledger. Who asked alone and is not answered goes on waiting; who asked together
-// with others is told so.
+// with others is told so. What was granted so long ago that it is hardly of use is taken
+// back: that is safe, since nobody was told of it.
 func (t *turns) deliver(turn *lease.Turn) {
+	late := t.leader.clock.now().Sub(turn.Instant) > t.leader.config.Lease.TokenTTL/2
+	if late {
+		t.ledger.TakeBack(turn)
+	}
 	for i := range turn.Answers {
 		a := &turn.Answers[i]
+		if late && a.Answer.Outcome == lease.Granted {
+			a.Answer = lease.Answer{ID: a.Answer.ID, Outcome: lease.Ended}
+		}
 		a.Answer.Epoch = turn.Epoch
 		t.answer(a.Ticket, a.Answer)
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"sync"
 
 	"ration/algo"
@@ -60,10 +61,33 @@ func (b *inbox) put(e envelope) {
 	case closed:
 		e.fail(lease.ErrStopped)
 	case first:
-		select {
-		case b.some <- struct{}{}:
-		default:
+		b.wake()
+	}
+}
+
+// wake lets the turn loop look.
+func (b *inbox) wake() {
+	select {
+	case b.some <- struct{}{}:
+	default:
+	}
+}
+
+// refuse takes out the requests that will not wait, and fails them: nothing has become
+// of them.
+func (b *inbox) refuse(err error) {
+	b.mu.Lock()
+	var hasty []envelope
+	b.arrived = slices.DeleteFunc(b.arrived, func(e envelope) bool {
+		no := e.one != nil && e.request.Patience <= 0
+		if no {
+			hasty = append(hasty, e)
 		}
+		return no
+	})
+	b.mu.Unlock()
+	for i := range hasty {
+		hasty[i].fail(err)
 	}
 }
 

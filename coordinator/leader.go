@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"ration/algo"
 	"ration/lease"
@@ -12,9 +13,12 @@ import (
 // concurrent use.
 type Leader struct {
 	config  Config
-	epoch   lease.Epoch
+	seat    lease.Seat // as it was won
 	clock   clock
 	inbox   *inbox
+	away    away
+	epoch   atomic.Pointer[lease.Epoch]
+	applied atomic.Uint64 // the number of the last turn that is recorded
 	stopped chan struct{} // closed when no more turns are taken
 
 	recalls recalls
@@ -22,18 +26,24 @@ type Leader struct {
 
 var _ lease.Lessor = (*Leader)(nil)
 
-func newLeader(c Config, epoch lease.Epoch, at clock) *Leader {
-	return &Leader{
+func newLeader(c Config, seat lease.Seat) *Leader {
+	l := &Leader{
 		config:  c,
-		epoch:   epoch,
-		clock:   at,
+		seat:    seat,
+		clock:   clockFrom(seat.Pulse.Instant),
 		inbox:   newInbox(),
 		stopped: make(chan struct{}),
 	}
+	l.epoch.Store(&seat.Epoch)
+	return l
 }
 
-// Epoch is that of this leadership.
-func (l *Leader) Epoch() lease.Epoch { return l.epoch }
+// Epoch is that of this leadership. It is another one after the mirror has lost what it
+// had, and the leader has written it back.
+func (l *Leader) Epoch() lease.Epoch { return *l.epoch.Load() }
+
+// poke asks for a turn although nothing has come.
+func (l *Leader) poke() { l.inbox.wake() }
 
 // Acquire asks once and waits for the answer, for as long as ctx and the
 // request's patience allow. When ctx ends the request stays in line until it is

@@ -2,156 +2,147 @@ package coordinator
 
 import (
 	"context"
-	"math/rand/v2"
+	"maps"
+	"slices"
 	"sync"
 
-	"ration/internal/table"
 	"ration/lease"
 )
 
-// Memory is a mirror and a seat that live in this process. It is safe for
-// concurrent use; several coordinators may share one, and one of them leads.
+// Memory is a mirror and a seat that live in this process, for coordinators that
+// share it: it does what those outside do, and shows how they forget. It is safe for
+// concurrent use.
 type Memory struct {
-	mu    sync.Mutex
-	freed chan struct{} // closed when the seat becomes free
-	taken bool
-	epoch lease.Epoch
-	seq   uint64
-	// A record of a key is in one of these. Most keys are hardly used, and theirs
-	// are packed; those of the others change at every turn, and packing them would
-	// take longer than the turn.
-	packed *table.Table[string, string]
-	whole  *table.Table[lease.Key, *lease.Record]
-	packer packer
+	mu      sync.Mutex
+	seat    lease.Seat
+	records map[lease.Key]lease.Record
 }
-
-// packedMarks is how many marks a packed record has at most.
-const packedMarks = 32
-
-func packs(r *lease.Record) bool {
-	marks := 0
-	for i := range r.Windows {
-		marks += len(r.Windows[i].State.Marks)
-	}
-	return len(r.Leases) == 0 && marks <= packedMarks
-}
-
-func recordKey(r *lease.Record) lease.Key { return r.Key }
 
 var (
 	_ lease.Mirror  = (*Memory)(nil)
 	_ lease.Elector = (*Memory)(nil)
 )
 
-// NewMemory gives an empty mirror with a free seat.
-func NewMemory() *Memory {
-	return &Memory{
-		freed:  make(chan struct{}),
-		packed: table.New(packedKey),
-		whole:  table.New(recordKey),
-		packer: packer{place: map[string]uint64{}},
-	}
-}
+// NewMemory gives an empty mirror without a seat.
+func NewMemory() *Memory { return &Memory{records: map[lease.Key]lease.Record{}} }
 
-// Campaign waits for the seat to be free, or for ctx to end, and takes it with
-// an epoch that nobody had before.
-func (m *Memory) Campaign(ctx context.Context) (lease.Epoch, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return lease.Epoch{}, err
-		}
-		m.mu.Lock()
-		if !m.taken {
-			m.taken = true
-			m.freed = make(chan struct{})
-			m.epoch = lease.Epoch{Number: m.epoch.Number + 1, Mark: rand.Uint64()}
-			m.seq = 0
-			e := m.epoch
-			m.mu.Unlock()
-			return e, nil
-		}
-		freed := m.freed
-		m.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return lease.Epoch{}, ctx.Err()
-		case <-freed:
-		}
-	}
-}
-
-// Renew says whether e still has the seat, or lease.ErrFenced.
-func (m *Memory) Renew(_ context.Context, e lease.Epoch) error {
+// Look reads the seat.
+func (m *Memory) Look(context.Context) (lease.Seat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.fence(e)
+	return m.seat, nil
 }
 
-// Resign frees the seat if e has it.
+// Campaign puts next into the place of the seat if that has not moved since it was
+// seen.
+func (m *Memory) Campaign(_ context.Context, seen, next lease.Seat) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.seat.Epoch != (lease.Epoch{}) && m.seat.Partitions != next.Partitions:
+		return lease.ErrPartitions
+	case m.seat.Moved(&seen):
+		return lease.ErrMoved
+	}
+	m.seat = next
+	m.seat.Seq, m.seat.Vacant = 0, false
+	return nil
+}
+
+// Renew shows that the leader lives.
+func (m *Memory) Renew(_ context.Context, e lease.Epoch, p lease.Pulse) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.seat.Fence(e); err != nil {
+		return err
+	}
+	m.seat.Pulse = p
+	return nil
+}
+
+// Resign gives the seat up.
 func (m *Memory) Resign(_ context.Context, e lease.Epoch) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.fence(e); err != nil {
+	if err := m.seat.Fence(e); err != nil {
 		return err
 	}
-	m.taken = false
-	close(m.freed)
+	m.seat.Vacant = true
 	return nil
 }
 
-func (m *Memory) fence(e lease.Epoch) error {
-	if !m.taken || e != m.epoch {
-		return lease.ErrFenced
-	}
-	return nil
-}
-
-// Load gives the record of a key, or an empty one.
-func (m *Memory) Load(_ context.Context, key lease.Key) (lease.Record, error) {
+// Load gives the records of keys.
+func (m *Memory) Load(_ context.Context, e lease.Epoch, keys []lease.Key) ([]lease.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.whole.Get(key); ok {
-		return *r, nil
+	if err := m.seat.Fence(e); err != nil {
+		return nil, err
 	}
-	if packed, ok := m.packed.Get(string(key)); ok {
-		return m.packer.unpack(packed), nil
+	records := make([]lease.Record, len(keys))
+	for i, key := range keys {
+		records[i] = m.records[key].Clone()
+		records[i].Key = key
 	}
-	return lease.Record{Key: key}, nil
+	return records, nil
 }
 
-// Apply records the turn after the last one of its epoch. The last one again is
-// no error and changes nothing; any other number is lease.ErrGap, another epoch
-// lease.ErrFenced.
+// Keys gives all keys that have records.
+func (m *Memory) Keys(_ context.Context, e lease.Epoch, _ string) ([]lease.Key, string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.seat.Fence(e); err != nil {
+		return nil, "", err
+	}
+	return slices.Sorted(maps.Keys(m.records)), "", nil
+}
+
+// Apply records the turn after the last one of its epoch.
 func (m *Memory) Apply(_ context.Context, t *lease.Turn) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.fence(t.Epoch); err != nil {
+	if err := m.seat.Fence(t.Epoch); err != nil {
 		return err
 	}
-	switch t.Seq {
-	case m.seq:
-		return nil
-	case m.seq + 1:
-	default:
-		return lease.ErrGap
+	if apply, err := m.seat.Follow(t.Seq); !apply {
+		return err
 	}
-	m.seq = t.Seq
-	for _, r := range t.Records {
-		m.keep(r)
+	m.seat.Seq = t.Seq
+	m.seat.Pulse.Instant, m.seat.Pulse.Wall = t.Instant, t.Wall
+	if t.Sound {
+		m.seat.Lost, m.seat.Lagged = lease.Doubt{}, lease.Doubt{}
+	}
+	for _, c := range t.Changes {
+		r := m.records[c.Key]
+		r.Key = c.Key
+		if r.Change(c, t.Epoch.Number); r.Empty() {
+			delete(m.records, c.Key)
+			continue
+		}
+		m.records[c.Key] = r
 	}
 	return nil
 }
 
-func (m *Memory) keep(r lease.Record) {
-	switch {
-	case r.Empty():
-		m.whole.Delete(r.Key)
-		m.packed.Delete(string(r.Key))
-	case packs(&r):
-		m.whole.Delete(r.Key)
-		m.packed.Put(m.packer.pack(r))
-	default:
-		m.packed.Delete(string(r.Key))
-		m.whole.Put(&r)
+// Forget loses everything, the seat too, as a server does that starts anew.
+func (m *Memory) Forget() { m.Restore(NewMemory()) }
+
+// Copy gives a mirror that has what this one has now.
+func (m *Memory) Copy() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := NewMemory()
+	c.seat = m.seat
+	for key, r := range m.records {
+		c.records[key] = r.Clone()
 	}
+	return c
+}
+
+// Restore makes the mirror what a copy of it was, as a server does that starts from
+// an old one.
+func (m *Memory) Restore(from *Memory) {
+	c := from.Copy()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seat, m.records = c.seat, c.records
 }

@@ -129,9 +129,9 @@ func TestNoAnswerLeavesBeforeItIsRecorded(t *testing.T) {
 				all = append(all, s)
 			}
 			require.ElementsMatch(t, []string{"said again", "granted", "refused", "renewed"}, all)
-			record, err := mirror.Load(ctx, "k")
+			records, err := mirror.Load(ctx, l.Epoch(), []lease.Key{"k"})
 			require.NoError(t, err)
-			require.Len(t, record.Leases, 2)
+			require.Len(t, records[0].Batches, 2)
 		})
 	})
 }

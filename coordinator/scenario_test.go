@@ -22,6 +22,8 @@ func TestLimitOfZeroLeavesNothingInTheMirror(t *testing.T) {
 	for _, rules := range []string{"0/1m", "0/1m fixed", "0/1m counter", "0/1m bucket", "0 concurrent", "10/1m, 0/1h"} {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := config(t, "limits: [{key: k, rules: ["+rules+"]}]")
+			memory := coordinator.NewMemory()
+			cfg.Mirror, cfg.Elector = memory, memory
 			lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
 				for seq := range uint64(10) {
 					r := request(seq, time.Hour)
@@ -31,11 +33,9 @@ func TestLimitOfZeroLeavesNothingInTheMirror(t *testing.T) {
 					require.ErrorIs(t, a.Refusal.Reason, lease.ErrNever, rules)
 					require.Zero(t, a.Refusal.Wait)
 				}
-				record, err := cfg.Mirror.Load(ctx, "k")
+				records, err := memory.Load(ctx, l.Epoch(), []lease.Key{"k"})
 				require.NoError(t, err)
-				for _, w := range record.Windows {
-					require.Equal(t, algo.State{Seen: w.State.Seen, Own: w.State.Own}, w.State, rules)
-				}
+				require.True(t, records[0].Empty(), rules)
 			})
 		})
 	}

@@ -2,11 +2,10 @@ package coordinator
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime"
 	"time"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -15,9 +14,11 @@ func (l *Leader) run(ctx context.Context) error {
 	defer close(l.stopped)
 	t := turns{
 		leader:  l,
+		mirror:  mirror{leader: l, seat: l.seat},
 		ledger:  lease.NewLedger(l.config.Policy, l.config.Lease),
 		waiting: map[lease.Ticket]func(lease.Answer, error){},
 	}
+	t.mirror.begin(t.ledger)
 	defer t.stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
@@ -33,7 +34,10 @@ func (l *Leader) run(ctx context.Context) error {
 		if err := t.step(ctx); err != nil {
 			return err
 		}
-		if at, ok := t.ledger.Next(); ok {
+		if err := t.mirror.loadSome(ctx, t.ledger); err != nil {
+			return err
+		}
+		if at, ok := t.next(); ok {
 			wake.Reset(max(0, at.Sub(l.clock.now())))
 		}
 	}
@@ -42,8 +46,8 @@ func (l *Leader) run(ctx context.Context) error {
 // turns is the state of the turn loop. One goroutine owns it.
 type turns struct {
 	leader *Leader
+	mirror mirror
 	ledger *lease.Ledger
-	seq    uint64
 	ticket lease.Ticket // the last one given
 
 	// Of this turn: what came, the messages in it and where each came from.
@@ -108,62 +112,22 @@ func (t *turns) stop() {
 
 // step takes a turn: load, read the instant, step the ledger, record, answer.
 func (t *turns) step(ctx context.Context) error {
-	if err := t.load(ctx); err != nil {
+	if err := t.mirror.load(ctx, t.ledger, t.ledger.Unloaded(t.in)); err != nil {
 		return err
 	}
 	turn := t.ledger.Turn(t.leader.clock.now(), t.in)
-	t.seq++
-	turn.Epoch, turn.Seq = t.leader.epoch, t.seq
-	if err := t.apply(ctx, turn); err != nil {
+	if err := t.mirror.record(ctx, t.ledger, turn); err != nil {
 		return err
 	}
 	t.deliver(turn)
 	return nil
 }
 
-func (t *turns) load(ctx context.Context) error {
-	for _, key := range t.ledger.Unloaded(t.in) {
-		var r lease.Record
-		err := t.retry(ctx, "loading a key", func() (err error) {
-			r, err = t.leader.config.Mirror.Load(ctx, key)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("coordinator: loading %q: %w", key, err)
-		}
-		t.ledger.Restore(r)
+// next is when a turn is wanted without a message.
+func (t *turns) next() (algo.Instant, bool) {
+	at, ok := t.ledger.Next()
+	if again, busy := t.mirror.next(); busy && (!ok || again.Before(at)) {
+		return again, true
 	}
-	return nil
-}
-
-// apply records the turn. After any error but a lost seat the very same turn
-// goes again under the same number: it may have been recorded, and a number
-// never serves two turns.
-func (t *turns) apply(ctx context.Context, turn *lease.Turn) error {
-	err := t.retry(ctx, "recording a turn", func() error { return t.leader.config.Mirror.Apply(ctx, turn) })
-	if err != nil {
-		return fmt.Errorf("coordinator: recording turn %d: %w", turn.Seq, err)
-	}
-	return nil
-}
-
-// retry calls do until it works, the seat is lost, or ctx ends, and says once a
-// second that it does not work.
-func (t *turns) retry(ctx context.Context, what string, do func() error) error {
-	var told time.Time
-	for {
-		err := do()
-		if err == nil || errors.Is(err, lease.ErrFenced) || errors.Is(err, lease.ErrGap) {
-			return err
-		}
-		if time.Since(told) >= time.Second {
-			told = time.Now()
-			t.leader.config.Log.Warn("the mirror fails; nothing is answered until it works", "doing", what, "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	return at, ok
 }

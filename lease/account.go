@@ -22,7 +22,8 @@ const (
 type contract struct {
 	limit *Limit
 	rules []*contractRule
-	slots bool // whether a rule counts slots
+	slots bool          // whether a rule counts slots
+	keep  time.Duration // see Ledger.lasts; 0 until it is asked for
 }
 
 type contractRule struct {
@@ -55,11 +56,16 @@ type account struct {
 	contract *contract
 	windows  []algo.Window // one per rule of the contract, in its order
 	*busy
-	place   uint32 // in Ledger.order
-	dirty   bool   // its line is to be served this turn
-	touched bool   // its record changed this turn
-	used    bool   // it may come to rest at the end of this turn
-	kept    bool   // it counts as one of the keys in memory
+	copied *copies // nil for none
+	place  uint32  // in Ledger.order
+	change uint32  // its place in the turn's changes
+	// written is the ledger's generation since which the mirror has all of it but its last
+	// change; with another, all of it is to be written.
+	written uint16
+	dirty   bool // its line is to be served this turn
+	touched bool // it changed this turn
+	used    bool // it may come to rest at the end of this turn
+	kept    bool // it counts as one of the keys in memory
 }
 
 // busy is what an account has while it is in use.
@@ -73,6 +79,9 @@ type busy struct {
 // resting is the busy part of all accounts at rest. It is never written to:
 // Ledger.use gives an account one of its own.
 var resting busy
+
+// copies are the marks of each window as the mirror has them.
+type copies [][]algo.Mark
 
 func accountKey(a *account) Key { return a.key }
 

@@ -53,6 +53,15 @@ var (
 	ErrFenced = sentinel("fenced", "another leader has the seat")
 	// ErrGap says that the mirror lacks turns before the one it was given.
 	ErrGap = sentinel("gap", "the mirror lacks earlier turns")
+	// ErrLost says that the mirror has forgotten what it had.
+	ErrLost = sentinel("lost", "the mirror has lost what it had")
+	// ErrMoved says that the seat is not as it was seen: its leader lives, or another
+	// has won it.
+	ErrMoved = sentinel("moved", "the seat is not as it was seen")
+	// ErrPartitions says that two coordinators divide the cell differently.
+	ErrPartitions = sentinel("partitions", "the cell is divided into another number of partitions")
+	// ErrMirrorAway says that nothing can be recorded now, and that nothing was taken.
+	ErrMirrorAway = sentinel("mirror_away", "the mirror is away; ask again when it is back")
 	// ErrSuperseded says that this copy of a request is not answered: a newer
 	// one took its place, or nobody waits for it any more.
 	ErrSuperseded = sentinel("superseded", "a newer copy took its place, or nobody waits for it")

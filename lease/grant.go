@@ -29,6 +29,7 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 		le.units = append(le.units, UnitPart{u.Unit, Part{Expires: le.tokens.Expires}})
 	}
 	l.begin(le)
+	l.enlist(le)
 	l.give(le, amount)
 	l.granted = append(l.granted, w)
 }
@@ -44,6 +45,7 @@ func (l *Ledger) give(le *lease, amount Amount) {
 
 func (l *Ledger) giveOf(le *lease, of resource, n int64) {
 	le.part(of).Granted += n
+	l.alter(le)
 	for _, a := range le.accounts {
 		a.take(l.now, of, n)
 		l.touch(a)
@@ -75,6 +77,7 @@ func (l *Ledger) topUp() {
 		}
 		le.asked = nil
 		l.done(w)
+		l.turn.begun = append(l.turn.begun, le)
 		if le.over() {
 			l.endIfOver(le)
 			continue

@@ -19,6 +19,7 @@ type lease struct {
 	tokens   Part
 	slots    Part
 	units    []UnitPart   // by name
+	batch    *batch       // nil in an unmirrored ledger
 	recalled algo.Instant // when it was last asked to give back
 	asked    *waiter      // whom it answers, in the turn of the grant
 	alarm    alarm
@@ -118,6 +119,7 @@ func (l *Ledger) giveBack(le *lease, of resource, n int64) {
 }
 
 func (l *Ledger) moved(le *lease, of resource, n int64, do func(*account)) {
+	l.alter(le)
 	for _, a := range le.accounts {
 		do(a)
 		if of == slots {
@@ -142,6 +144,7 @@ func (l *Ledger) endIfOver(le *lease) {
 		return
 	}
 	l.leases.Delete(le.name())
+	l.delist(le)
 	le.holder.leases--
 	le.holder.tenant.leases--
 	l.timers.stop(&le.alarm)

@@ -42,6 +42,7 @@ type holder struct {
 	// highest is the highest number that any of its ids has had: of those above
 	// nothing can be known, and holders number their requests upwards.
 	highest uint64
+	batch   *batch // its latest
 	leases  int
 	waiting map[*waiter]struct{}
 	over    memory

@@ -31,7 +31,16 @@ type Turn struct {
 	// place, or nobody waits for them any more.
 	Dropped []Ticket
 	Recalls []Recall
-	Records []Record
+	Changes []Change
+	// Rewritten says that with this turn all is written back that Ledger.Rewrite was
+	// called for.
+	Rewritten bool
+	// Wall is the leader's wall clock at Instant, and Sound says that nothing of the
+	// mirror is in doubt any more for having been lost. Both are the leader's to fill in.
+	Wall  algo.Instant
+	Sound bool
+
+	begun []*lease
 }
 
 // Answered is the answer to the copy of a request that came as Ticket.
@@ -69,6 +78,7 @@ type Ledger struct {
 	stirred   []*account
 	served    []*account
 	touched   []*account
+	altered   []*batch
 	used      []*account
 	granted   []*waiter // this turn, to be topped up
 	spare     []*waiter // to be used again
@@ -76,7 +86,17 @@ type Ledger struct {
 	now       algo.Instant
 	turn      *Turn
 	room      []Answered // for the next turn's
+	roomBegun []*lease
 	stats     Stats
+
+	complete     bool // see Start
+	lost, lagged Doubt
+	epoch        uint64
+	forgotten    uint64 // leases that stand for forgotten ones
+	generation   uint16 // of what the mirror has; see account.written
+	rewriting    bool
+	toRewrite    int      // accounts of order
+	takenBack    []*lease // in the next turn
 }
 
 // NewLedger gives an empty ledger under a policy. It panics if the config is
@@ -86,15 +106,17 @@ func NewLedger(p *Policy, c Config) *Ledger {
 		panic(err)
 	}
 	return &Ledger{
-		config:    c,
-		policy:    p,
-		contracts: map[*Limit]*contract{},
-		accounts:  table.New(accountKey),
-		leases:    table.New((*lease).name),
-		waiting:   table.New((*waiter).name),
-		holders:   table.New((*holder).owner),
-		tenants:   table.New(tenantName),
-		ended:     table.New((*ending).name),
+		config:     c,
+		policy:     p,
+		contracts:  map[*Limit]*contract{},
+		accounts:   table.New(accountKey),
+		leases:     table.New((*lease).name),
+		waiting:    table.New((*waiter).name),
+		holders:    table.New((*holder).owner),
+		tenants:    table.New(tenantName),
+		ended:      table.New((*ending).name),
+		complete:   c.Unmirrored,
+		generation: 1,
 	}
 }
 
@@ -104,9 +126,10 @@ func NewLedger(p *Policy, c Config) *Ledger {
 // that. Keys that Unloaded names must have been restored before.
 func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	l.now = max(l.now, now)
-	l.turn = &Turn{Instant: l.now, Answers: slices.Grow(l.room, len(in))}
-	l.room = nil
+	l.turn = &Turn{Instant: l.now, Answers: slices.Grow(l.room, len(in)), begun: l.roomBegun}
+	l.room, l.roomBegun = nil, nil
 	l.stats.Turns++
+	l.takeBack()
 	for _, m := range in {
 		if m.Report != nil {
 			l.report(m)
@@ -136,12 +159,17 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 func (l *Ledger) Done(t *Turn) {
 	clear(t.Answers)
 	l.room, t.Answers = shrunk(t.Answers[:0]), nil
+	clear(t.begun)
+	l.roomBegun, t.begun = shrunk(t.begun[:0]), nil
 }
 
 // Next is when something comes about without a message: the shell takes a turn
 // then. False means never.
 func (l *Ledger) Next() (algo.Instant, bool) {
 	at, ok := l.timers.next()
+	if l.rewriting || len(l.takenBack) > 0 {
+		at, ok = l.now, true
+	}
 	if len(l.order) > 0 || len(l.roster) > 0 {
 		if sweep := l.now.Add(l.sweepEvery()); !ok || sweep.Before(at) {
 			return sweep, true

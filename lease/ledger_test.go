@@ -186,13 +186,9 @@ func TestWhoWaitsComesBeforeWhoArrives(t *testing.T) {
 // is dropped, and its record says so; one that is charged stays.
 func TestKeysAtRestLeaveMemoryAndMirror(t *testing.T) {
 	l := lease.NewLedger(policy(t, `limits: [{key: "{k}", rules: [10/1s, 100/1h]}]`), lease.DefaultConfig())
-	records := map[lease.Key]lease.Record{}
+	records := mirrored{}
 	step := func(at algo.Instant, in ...any) {
-		for _, r := range turn(t, l, at, in...).Records {
-			if records[r.Key] = r; r.Empty() {
-				delete(records, r.Key)
-			}
-		}
+		records.keep(turn(t, l, at, in...))
 	}
 	spent, returned := ask("a", 1, start, 0, "spent"), ask("a", 2, start, 0, "returned")
 	step(start, spent, returned)

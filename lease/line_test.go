@@ -224,10 +224,12 @@ func TestTakeoverKnowsWhoHoldsSlots(t *testing.T) {
 	first := ask("a", 1, start, 0, "k")
 	first.Need.Slots, first.Want.Slots = 1, 1
 	got := turn(t, before, start, first)
-	require.Len(t, got.Records, 1)
+	records := mirrored{}
+	records.keep(got)
+	require.Len(t, records, 1)
 	after := lease.NewLedger(p, lease.DefaultConfig())
 	after.Turn(start, nil)
-	after.Restore(got.Records[0])
+	after.Restore(records["k"])
 	holds, lacks := ask("a", 2, start, 0, "k"), ask("b", 1, start, 0, "k")
 	answers := turn(t, after, start, holds, lacks).Answers
 	require.Equal(t, map[lease.Ticket]string{0: "", 1: lease.Code(lease.ErrNeedsSlot)}, reasons(answers))

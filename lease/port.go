@@ -2,14 +2,6 @@ package lease
 
 import "context"
 
-// Epoch counts leaderships of a partition. It is compared for equality only:
-// Mark tells apart two epochs of the same number that were won from mirrors
-// which did not know of each other.
-type Epoch struct {
-	Number uint64
-	Mark   uint64
-}
-
 // Lessor grants leases. The leader implements it in process and the NATS client
 // over the network; both are safe for concurrent use.
 type Lessor interface {
@@ -25,25 +17,36 @@ type Lessor interface {
 	Recalls(ctx context.Context, h Holder, got func(Recall)) error
 }
 
-// Mirror keeps a copy of a ledger that outlives its leader.
+// Mirror keeps a copy of the ledger of one partition that outlives its leader. Each
+// call names an epoch, and does nothing unless that has the seat: else it gives
+// ErrFenced where another has it, and ErrLost where the mirror has no seat or that of
+// an epoch with a lower number: then it has forgotten what it had. After any other
+// error it is unknown whether anything was done, and the same may be called again.
 type Mirror interface {
-	// Load gives the record of a key, or a zero Record for a key it has none of.
-	Load(ctx context.Context, key Key) (Record, error)
-	// Apply records a turn, under the epoch it names. It applies the turn after
-	// the last one, says so again for the last one, and refuses any other with
-	// ErrGap, and any turn of another epoch with ErrFenced. After any other
-	// error it is unknown whether the turn is recorded: apply it again.
+	// Load gives the records of keys, in their order. Of a key without one it gives one
+	// that is Empty.
+	Load(ctx context.Context, e Epoch, keys []Key) ([]Record, error)
+	// Keys gives some keys that have records, from where the last call stopped, and
+	// where the next call goes on; it begins with "" and has ended with "". A key may be
+	// given twice; one whose record comes or goes meanwhile may be left out.
+	Keys(ctx context.Context, e Epoch, from string) (keys []Key, next string, err error)
+	// Apply records a turn. It applies the turn after the last one, says so again for
+	// the last one, and refuses any other with ErrGap.
 	Apply(ctx context.Context, t *Turn) error
 }
 
-// Elector decides who leads.
+// Elector decides who leads a partition. Its seat is kept in the mirror.
 type Elector interface {
-	// Campaign waits until the seat is won and gives the new epoch, or the
-	// error of ctx when that ends first; then the seat is not taken.
-	Campaign(ctx context.Context) (Epoch, error)
-	// Renew shows that the leader lives. ErrFenced says that the seat is lost.
-	Renew(ctx context.Context, e Epoch) error
-	// Resign gives the seat up so that a standby need not wait. ErrFenced says
-	// that it was lost already.
+	// Look reads the seat.
+	Look(ctx context.Context) (Seat, error)
+	// Campaign puts next into the place of the seat, if that has not moved since it was
+	// seen; else it gives ErrMoved. ErrPartitions says that the cell is divided
+	// otherwise than next says, ErrFormat that the mirror is of another format.
+	// After any other error it is unknown whether the seat was won: look.
+	Campaign(ctx context.Context, seen, next Seat) error
+	// Renew shows that the leader lives, with the errors of a Mirror.
+	Renew(ctx context.Context, e Epoch, p Pulse) error
+	// Resign gives the seat up so that a standby need not wait, with the errors of a
+	// Mirror.
 	Resign(ctx context.Context, e Epoch) error
 }

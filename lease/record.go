@@ -2,17 +2,20 @@ package lease
 
 import (
 	"slices"
+	"time"
 
 	"ration/algo"
 )
 
-// Record is everything the ledger knows of one limited prefix, complete by
-// itself: a child that was never loaded is neither forgotten nor held for ever.
-// A record without windows and leases says that the prefix is at rest.
+// Record is everything that is known of one limited prefix, complete by itself: a
+// child that was never loaded is neither forgotten nor held for ever.
 type Record struct {
-	Key     Key
+	Key Key
+	// Written is the number of the epoch under which it was written last, 0 if there
+	// is no record.
+	Written uint64
 	Windows []WindowRecord
-	Leases  []LeaseRecord
+	Batches []Batch
 }
 
 // WindowRecord is the state of a window and the rule it counts.
@@ -21,11 +24,20 @@ type WindowRecord struct {
 	State algo.State
 }
 
-// LeaseRecord is a lease as one of its prefixes sees it.
+// Batch is what leases have that one holder was granted in one turn on the same
+// keys. They are recorded together, as one of their prefixes sees them.
+type Batch struct {
+	// ID is that of the first lease of the batch. With Began it names the batch.
+	ID    ID
+	Began algo.Instant
+	Keys  []Key
+	// Leases are those that hold something, by the number in their IDs.
+	Leases []LeaseRecord
+}
+
+// LeaseRecord is a lease of a batch; Seq is the number in its ID.
 type LeaseRecord struct {
-	ID     ID
-	Keys   []Key
-	Began  algo.Instant
+	Seq    uint64
 	Tokens Part
 	Slots  Part
 	Units  []UnitPart // by name; nil in a lease of calls alone
@@ -40,145 +52,67 @@ type Part struct {
 	Expires  algo.Instant
 }
 
-// Empty says that the prefix is at rest: equal to one never touched.
-func (r Record) Empty() bool { return len(r.Windows) == 0 && len(r.Leases) == 0 }
-
-// record adds to the turn the record of each account that changed.
-func (l *Ledger) record() {
-	for _, a := range l.touched {
-		a.touched = false
-		l.turn.Records = append(l.turn.Records, a.record(l.now))
-	}
-	l.touched = l.touched[:0]
+// Change is what a turn has changed of one prefix.
+type Change struct {
+	Key Key
+	// Gone says that the prefix is at rest, equal to one never touched: its record
+	// goes.
+	Gone bool
+	// Whole says that this is all there is: what the mirror has of the prefix goes.
+	Whole bool
+	// Keep is for how long the record can matter, if nothing more becomes of the
+	// prefix.
+	Keep time.Duration
+	// Windows are those that have changed. Of their marks they have those that
+	// changed, with a count of 0 where the mark is no more.
+	Windows []WindowRecord
+	// Batches are those that have changed, without leases where none is left.
+	Batches []Batch
 }
 
-func (a *account) record(now algo.Instant) Record {
-	r := Record{Key: a.key}
-	for i, rule := range a.contract.rules {
-		r.Windows = append(r.Windows, WindowRecord{Rule: rule.text, State: a.windows[i].State(now)})
+// Empty says that nothing is known of the prefix.
+func (r *Record) Empty() bool { return len(r.Windows) == 0 && len(r.Batches) == 0 }
+
+// Clone gives a record that shares nothing that changes with r.
+func (r Record) Clone() Record {
+	r.Windows, r.Batches = slices.Clone(r.Windows), slices.Clone(r.Batches)
+	for i := range r.Windows {
+		r.Windows[i].State.Marks = slices.Clone(r.Windows[i].State.Marks)
 	}
-	for _, le := range a.leases {
-		r.Leases = append(r.Leases, LeaseRecord{
-			ID:     le.id,
-			Keys:   le.keys,
-			Began:  le.began,
-			Tokens: le.tokens,
-			Slots:  le.slots,
-			Units:  slices.Clone(le.units),
-		})
+	for i := range r.Batches {
+		r.Batches[i].Leases = slices.Clone(r.Batches[i].Leases)
 	}
 	return r
 }
 
-// Unloaded names the limited prefixes that the messages are about and the
-// ledger does not have: the leader loads their records and restores them before
-// the turn. An unmirrored ledger has all there are.
-func (l *Ledger) Unloaded(in []Message) []Key {
-	if l.config.Unmirrored {
-		return nil
+// Change makes the record what the turn of that epoch has made of the prefix. It says
+// what every mirror does with a change.
+func (r *Record) Change(c Change, epoch uint64) {
+	if c.Gone || c.Whole {
+		*r = Record{Key: c.Key}
 	}
-	var missing []Key
-	seen := map[Key]bool{}
-	look := func(keys []Key) {
-		for _, k := range keys {
-			if seen[k] {
-				continue
-			}
-			seen[k] = true
-			for _, m := range l.policy.Match(k) {
-				if _, ok := l.accounts.Get(m.Prefix); !ok && !seen[m.Prefix+"/"] {
-					seen[m.Prefix+"/"] = true // no key ends in a slash
-					missing = append(missing, m.Prefix)
-				}
-			}
-		}
-	}
-	for _, m := range in {
-		if m.Request != nil {
-			look(m.Request.Keys)
-			continue
-		}
-		for _, c := range m.Report.Counts {
-			look(c.Keys)
-		}
-		for _, g := range m.Report.GivenUp {
-			look(g.Keys)
-		}
-	}
-	return missing
-}
-
-// Restore takes up the record of a prefix that the ledger does not have. Leases
-// in it that have expired meanwhile are settled in the next turn. A record of a
-// prefix that the policy no longer limits is ignored, and so is one of a prefix at
-// rest: that is made when it is asked for.
-func (l *Ledger) Restore(r Record) {
-	if _, ok := l.accounts.Get(r.Key); ok || r.Empty() {
+	if c.Gone {
 		return
 	}
-	limit := l.policy.limitOf(r.Key)
-	if limit == nil {
-		return
+	r.Written = epoch
+	for _, w := range c.Windows {
+		i := slices.IndexFunc(r.Windows, func(old WindowRecord) bool { return old.Rule == w.Rule })
+		if i < 0 {
+			i = len(r.Windows)
+			r.Windows = append(r.Windows, WindowRecord{Rule: w.Rule})
+		}
+		r.Windows[i].State.Change(w.State)
 	}
-	a := l.open(Match{r.Key, limit})
-	l.retain(a)
-	l.use(a)
-	for i, rule := range a.contract.rules {
-		a.windows[i] = rule.spec.Restore(r.state(rule, l.now))
-	}
-	for _, lr := range r.Leases {
-		l.restoreLease(a, lr)
-	}
-}
-
-// state is what the record knows of a rule. Of a rule that is new to it, it
-// knows what is held.
-func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
-	for _, w := range r.Windows {
-		if w.Rule == rule.text {
-			return w.State
+	for _, b := range c.Batches {
+		i := slices.IndexFunc(r.Batches, func(old Batch) bool { return old.ID == b.ID && old.Began == b.Began })
+		switch {
+		case len(b.Leases) == 0 && i >= 0:
+			r.Batches = slices.Delete(r.Batches, i, i+1)
+		case len(b.Leases) == 0:
+		case i >= 0:
+			r.Batches[i] = b
+		default:
+			r.Batches = append(r.Batches, b)
 		}
 	}
-	window := rule.spec.Window(now)
-	fresh := window.State(now)
-	for _, le := range r.Leases {
-		fresh.Held += (&lease{tokens: le.Tokens, slots: le.Slots, units: le.Units}).rest(rule.of)
-	}
-	return fresh
-}
-
-func (l *Ledger) restoreLease(a *account, r LeaseRecord) {
-	o := owner{r.ID.Holder, r.Keys[0].Tenant()}
-	h, known := l.holders.Get(o)
-	if !known {
-		h = l.meet(o) // whatever the bound: it has a lease
-	}
-	le, known := l.leases.Get(name{h, r.ID.Seq})
-	if !known {
-		le = &lease{
-			id: r.ID, keys: r.Keys, holder: h, began: r.Began,
-			tokens: r.Tokens, slots: r.Slots, units: slices.Clone(r.Units),
-		}
-		l.begin(le)
-		l.stats.Adopted += le.tokens.rest()
-		l.stats.SlotsAdopted += le.slots.rest()
-		for i := range le.units {
-			l.stats.UnitsAdopted += le.units[i].rest()
-		}
-		if at, ok := le.expires(); ok {
-			l.timers.set(timer{at: at, lease: le})
-		}
-	}
-	le.add(a)
-	a.hold(r.ID.Holder, le.slots.rest())
-}
-
-// limitOf gives the limit of exactly this prefix, or nil.
-func (p *Policy) limitOf(prefix Key) *Limit {
-	for _, m := range p.Match(prefix) {
-		if m.Prefix == prefix {
-			return m.Limit
-		}
-	}
-	return nil
 }

@@ -175,14 +175,9 @@ func TestTakeoverIsExactBeyondDoubles(t *testing.T) {
 	r.ID.Holder.Incarnation = 18_446_744_073_709_551_557
 	r.Need.Tokens, r.Want.Tokens = limit-10, limit-10
 	r.Need.Slots, r.Want.Slots = limit-12, limit-12
-	records := map[lease.Key]lease.Record{}
-	keep := func(got *lease.Turn) {
-		for _, r := range got.Records {
-			records[r.Key] = r
-		}
-	}
-	keep(turn(t, before, now, r))
-	keep(turn(t, before, now+7, &lease.Report{Holder: r.ID.Holder, Sent: now.Sub(start) + 7, Counts: []lease.Count{
+	records := mirrored{}
+	records.keep(turn(t, before, now, r))
+	records.keep(turn(t, before, now+7, &lease.Report{Holder: r.ID.Holder, Sent: now.Sub(start) + 7, Counts: []lease.Count{
 		{ID: r.ID, Keys: r.Keys, Points: []lease.Point{{Count: limit - 20, Age: 3}}, Returned: 1, Freed: limit - 30, Cut: 1},
 	}}))
 	after := newLedger(t, text)
@@ -204,10 +199,11 @@ func TestReportOfWhatThePolicyNoLongerLimitsIsAnswered(t *testing.T) {
 	before := newLedger(t, `limits: [{key: old, rules: [10/1m, 1 concurrent]}, {key: new, rules: [10/1m]}]`)
 	r := ask("a", 1, start, 0, "old")
 	r.Need.Slots, r.Want.Slots = 1, 1
-	record := turn(t, before, start, r).Records[0]
+	records := mirrored{}
+	records.keep(turn(t, before, start, r))
 	after := newLedger(t, `limits: [{key: new, rules: [10/1m]}]`)
 	after.Turn(start, nil)
-	after.Restore(record)
+	after.Restore(records["old"])
 	done := &lease.Report{Holder: r.ID.Holder, Heartbeat: true, Counts: []lease.Count{
 		{ID: r.ID, Keys: r.Keys, Points: []lease.Point{{Count: 1}}, Freed: 1},
 	}}

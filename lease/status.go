@@ -59,6 +59,9 @@ type Stats struct {
 	PointsSkipped     int64 // points that added nothing
 	PointsBeforeGrant int64 // points dated before their lease began
 	Clamped           int64 // counts above what the lease held
+	Doubted           int64 // keys that a mirror had lost, taken for fully spent
+	TakenBack         int64 // leases whose grant was never told, since that took too long
+	Charged           int64 // keys charged with what a mirror may not have
 
 	// What a bound met, besides the reasons in Refused.
 	HoldersRefused int64 // messages of holders that cannot become known

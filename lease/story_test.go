@@ -31,7 +31,7 @@ import (
 // as 1200tokens, several joined by +.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
-		s := &story{t: t, now: start, records: map[lease.Key]lease.Record{}}
+		s := &story{t: t, now: start, records: mirrored{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.t = t
 			return s.play(d)
@@ -44,7 +44,7 @@ type story struct {
 	policy  *lease.Policy
 	ledger  *lease.Ledger
 	now     algo.Instant
-	records map[lease.Key]lease.Record
+	records mirrored
 	tickets map[lease.Ticket]string
 }
 
@@ -231,9 +231,7 @@ func (s *story) show(t *lease.Turn) string {
 	for _, r := range t.Recalls {
 		fmt.Fprintf(&b, "recall from %s: idle tokens, %d slots\n", r.Holder.Name, r.Slots)
 	}
-	for _, r := range t.Records {
-		s.records[r.Key] = r
-	}
+	s.records.keep(t)
 	return b.String()
 }
 

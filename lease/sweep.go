@@ -46,9 +46,7 @@ func (l *Ledger) sweepEvery() time.Duration {
 func (l *Ledger) sweep() {
 	for range l.keys.budget(l.now, len(l.order), l.config.Memory) {
 		if a := l.order[l.keys.turn(len(l.order))]; !a.touched && !a.used && a.idle(l.now) {
-			if !l.config.Unmirrored {
-				l.turn.Records = append(l.turn.Records, Record{Key: a.key})
-			}
+			l.gone(a)
 			l.drop(a)
 			continue
 		}

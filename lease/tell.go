@@ -170,6 +170,7 @@ func (l *Ledger) renew(le *lease, arrived algo.Instant, reply *Reply) {
 		return
 	}
 	s.Expires = max(s.Expires, l.now.Add(l.config.SlotTTL))
+	l.alter(le)
 	for _, a := range le.accounts {
 		l.touch(a)
 	}

@@ -142,11 +142,12 @@ func TestAnIDIsOneRequestInUnitsToo(t *testing.T) {
 func TestARuleAddedToAUnitStartsWithWhatIsHeld(t *testing.T) {
 	before := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1s]}]`), lease.DefaultConfig())
 	w := crowd{now: start}
-	records := turn(t, before, start, w.askUnits("a", 60, 0, "k")).Records
+	records := mirrored{}
+	records.keep(turn(t, before, start, w.askUnits("a", 60, 0, "k")))
 	require.Len(t, records, 1)
 	after := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1s, 90/1s unit=u, 9/1s unit=v]}]`), lease.DefaultConfig())
 	after.Turn(start, nil)
-	after.Restore(records[0])
+	after.Restore(records["k"])
 	lawful(t, after, start)
 	windows := after.Status(start, "k").Keys[0].Windows
 	require.EqualValues(t, 60, windows[1].Held)

@@ -1,7 +1,6 @@
 package flood_test
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -10,21 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ration/algo"
-	"ration/coordinator"
 	"ration/lease"
 )
 
 // noon is the ledger time at which the floods begin, so that no day ends in them.
 const noon = algo.Instant(1_800_014_400_000_000_000)
 
-// site is a ledger and its mirror in memory, in a time of its own: all that a
-// coordinator keeps of keys.
+// site is a ledger that nobody mirrors, in a time of its own: all that a coordinator
+// in memory keeps of keys.
 type site struct {
 	t      testing.TB
 	ledger *lease.Ledger
-	mirror *coordinator.Memory
-	epoch  lease.Epoch
-	seq    uint64
 	now    algo.Instant
 }
 
@@ -32,10 +27,8 @@ func newSite(t testing.TB, policy string, cfg lease.Config) *site {
 	t.Helper()
 	p, err := lease.ParsePolicy("flood.yaml", []byte(policy))
 	require.NoError(t, err)
-	s := &site{t: t, ledger: lease.NewLedger(p, cfg), mirror: coordinator.NewMemory(), now: noon}
-	s.epoch, err = s.mirror.Campaign(context.Background())
-	require.NoError(t, err)
-	return s
+	cfg.Unmirrored = true
+	return &site{t: t, ledger: lease.NewLedger(p, cfg), now: noon}
 }
 
 // turn does what a leader does in one.
@@ -44,16 +37,7 @@ func (s *site) turn(in ...lease.Message) *lease.Turn {
 	for i := range in {
 		in[i].Ticket, in[i].Arrived = lease.Ticket(i), s.now
 	}
-	for _, key := range s.ledger.Unloaded(in) {
-		r, err := s.mirror.Load(context.Background(), key)
-		require.NoError(s.t, err)
-		s.ledger.Restore(r)
-	}
-	turn := s.ledger.Turn(s.now, in)
-	s.seq++
-	turn.Epoch, turn.Seq = s.epoch, s.seq
-	require.NoError(s.t, s.mirror.Apply(context.Background(), turn))
-	return turn
+	return s.ledger.Turn(s.now, in)
 }
 
 // pass lets time pass, with a turn whenever the ledger wants one.

@@ -56,11 +56,17 @@ func newLessor(w *World, p *lease.Policy, ppm int64) *lessor {
 }
 
 func (l *lessor) campaign() {
-	var err error
-	if l.epoch, err = l.mirror.Campaign(context.Background()); err != nil {
+	ctx := context.Background()
+	seen, err := l.mirror.Look(ctx)
+	if err != nil {
 		panic(err)
 	}
-	l.seq = 0
+	next := seen
+	next.Epoch = lease.Epoch{Number: seen.Epoch.Number + 1, Mark: l.world.rand.Uint64()}
+	if err := l.mirror.Campaign(ctx, seen, next); err != nil {
+		panic(err)
+	}
+	l.epoch, l.seq = next.Epoch, 0
 }
 
 // crash kills the process. After a while another one leads: all it knows is what
@@ -123,11 +129,11 @@ func (l *lessor) take(m lease.Message) {
 // ledger, record, and only then answer.
 func (l *lessor) turn() {
 	l.turning = false
-	for _, key := range l.ledger.Unloaded(l.in) {
-		r, err := l.mirror.Load(context.Background(), key)
-		if err != nil {
-			panic(err)
-		}
+	records, err := l.mirror.Load(context.Background(), l.epoch, l.ledger.Unloaded(l.in))
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range records {
 		l.ledger.Restore(r)
 	}
 	t := l.ledger.Turn(l.instant(), l.in)

@@ -1,0 +1,179 @@
+package coordinator
+
+import (
+	"time"
+
+	"ration/algo"
+	"ration/lease"
+)
+
+// Heard is what a candidate knows besides the seat, from the network on which leaders
+// are asked.
+type Heard struct {
+	// Connected says that the coordinator itself can be asked. One that cannot neither
+	// campaigns nor keeps a seat.
+	Connected bool
+	// Silent says that the network answers for the leader of the seat that nobody
+	// listens any more; Served says that the leader answers.
+	Silent bool
+	Served bool
+	// Others is how many coordinators of the cell answer besides, and Number the highest
+	// epoch that one of them has seen.
+	Others int
+	Number uint64
+}
+
+// Candidate decides when a coordinator campaigns for the seat of a partition, and what
+// the seat then says. It is pure: times are those of the coordinator's own monotonic
+// clock.
+type Candidate struct {
+	config CandidateConfig
+
+	seen    lease.Seat    // as it was last
+	looked  bool          // ever
+	since   time.Duration // when the seat was first seen as it is
+	moved   bool          // it was seen to move
+	silent  time.Duration // since when the network says so; 0 for not
+	number  uint64        // the highest epoch ever seen
+	instant algo.Instant  // ledger time has surely come so far
+	at      time.Duration // then
+	early   time.Duration // before this it does not campaign early
+	holdoff time.Duration // how long that was the last time
+	bid     lease.Epoch   // the last
+}
+
+// CandidateConfig says how a candidate campaigns. All durations are above 0.
+type CandidateConfig struct {
+	Name       string
+	Partitions int
+	// TTL is how long the seat must stand still before it is taken from a leader, and
+	// Early how long where the network says that nobody listens.
+	TTL   time.Duration
+	Early time.Duration
+	// Lag is how much a mirror may have forgotten that was started again with its data.
+	Lag time.Duration
+	// Cold says that an empty mirror is taken for a new one, whatever was seen.
+	Cold bool
+	// Available says that a leader goes on without its mirror: as long as it answers, its
+	// seat is not taken.
+	Available bool
+}
+
+// NewCandidate gives a candidate that has seen nothing.
+func NewCandidate(c CandidateConfig) *Candidate { return &Candidate{config: c} }
+
+// Number is the highest epoch that it has seen.
+func (c *Candidate) Number() uint64 { return c.number }
+
+// Deposed tells that the coordinator, which is alive, has lost its seat at now: then
+// it does not campaign early for a TTL, and each time for twice as long, up to 30 s.
+func (c *Candidate) Deposed(now time.Duration) {
+	const most = 30 * time.Second
+	if now-c.early > most { // it has been well
+		c.holdoff = 0
+	}
+	c.holdoff = min(most, max(c.config.TTL, 2*c.holdoff))
+	c.early = now + c.holdoff
+}
+
+// Lead tells the candidate how far ledger time has come under its own leadership.
+func (c *Candidate) Lead(now time.Duration, at algo.Instant) {
+	if reached := c.reached(now); at > reached {
+		c.instant, c.at = at, now
+	}
+}
+
+// reached is how far ledger time has surely come.
+func (c *Candidate) reached(now time.Duration) algo.Instant { return c.instant.Add(now - c.at) }
+
+// Watch takes up how the seat was when it was read at now, and the wall clock then. It
+// says whether to campaign against it, and with which seat; won says that the seat is
+// the candidate's own already, by a bid of which it had no answer.
+func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, heard Heard) (next lease.Seat, campaign, won bool) {
+	c.watch(now, s, heard)
+	switch {
+	case !heard.Connected:
+		return next, false, false
+	case s.Epoch != lease.Epoch{} && s.Epoch == c.bid && !s.Vacant:
+		return s, false, true
+	}
+	none := s.Epoch == lease.Epoch{}
+	fresh := none && (c.config.Cold || c.number == 0 && heard.Number == 0)
+	still := now - c.since
+	switch {
+	case fresh:
+	case c.config.Available && heard.Served:
+		return next, false, false
+	case none || s.Epoch.Number < max(c.number, heard.Number): // who has the ledger comes first
+		if still < c.config.TTL {
+			return next, false, false
+		}
+	case s.Vacant:
+	case still >= c.config.TTL:
+	case c.silent > 0 && now-c.silent >= c.config.Early && still >= c.config.Early && now >= c.early:
+	default:
+		return next, false, false
+	}
+	return c.next(now, wall, s, heard, fresh), true, false
+}
+
+// watch notes what is seen.
+func (c *Candidate) watch(now time.Duration, s lease.Seat, heard Heard) {
+	if !c.looked || s.Moved(&c.seen) {
+		c.moved = c.looked && c.seen.Epoch != lease.Epoch{}
+		c.since = now
+	}
+	if s.Pulse.Instant > c.reached(now) || c.instant == 0 {
+		c.instant, c.at = s.Pulse.Instant, now
+	}
+	switch {
+	case !heard.Silent || s.Epoch != c.seen.Epoch:
+		c.silent = 0
+	case c.silent == 0:
+		c.silent = max(1, now)
+	}
+	c.looked, c.seen = true, s
+	c.number = max(c.number, s.Epoch.Number)
+}
+
+// next is the seat as it will be.
+func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, heard Heard, fresh bool) lease.Seat {
+	next := lease.Seat{
+		Epoch:      lease.Epoch{Number: max(c.number, heard.Number) + 1},
+		Name:       c.config.Name,
+		Partitions: c.config.Partitions,
+		Run:        s.Running,
+		Lost:       s.Lost,
+		Lagged:     s.Lagged,
+	}
+	next.Pulse.Wall, next.Pulse.Instant = wall, wall
+	if fresh {
+		next.Fresh = true
+		return next
+	}
+	at := c.reached(now)
+	if c.instant == 0 { // nothing is known of before, and nothing is left of it
+		at = wall
+	}
+	if !c.moved && s.Pulse.Wall != 0 { // nobody has led since it looks
+		passed := wall.Sub(s.Pulse.Wall)
+		if s.Clock != 0 {
+			passed = min(passed, s.Now.Sub(s.Clock))
+		}
+		at = max(at, s.Pulse.Instant.Add(max(0, passed)))
+	}
+	next.Pulse.Instant = at
+	switch {
+	case s.Epoch.Number < max(c.number, heard.Number):
+		next.Lost = lease.Doubt{Epoch: next.Epoch.Number, At: at}
+	case s.Run != s.Running:
+		next.Lagged = lease.Doubt{Epoch: next.Epoch.Number, At: at, Lag: c.config.Lag}
+	}
+	return next
+}
+
+// Bid tells the candidate with which epoch it campaigns.
+func (c *Candidate) Bid(e lease.Epoch) {
+	c.bid = e
+	c.number = max(c.number, e.Number)
+}

@@ -1,0 +1,140 @@
+package lease
+
+import (
+	"time"
+
+	"ration/algo"
+)
+
+// Doubt says which records a mirror cannot be trusted with: it came back empty or
+// older than it was, or was another copy from one moment to the next.
+type Doubt struct {
+	// Epoch is the number of the epoch under which that was found. Records that were
+	// written under an earlier one are in doubt, and so is what has no record. With 0
+	// nothing is.
+	Epoch uint64
+	// At is the ledger's instant then.
+	At algo.Instant
+	// Lag is how much may be missing: what was recorded in the last Lag before.
+	// Where the doubt is of a loss, it is all, and Lag is not looked at.
+	Lag time.Duration
+}
+
+func (d *Doubt) covers(r *Record) bool { return r.Written < d.Epoch }
+
+// Start is what a ledger begins with when its leader has won the seat.
+type Start struct {
+	// Epoch is the number of the leader's.
+	Epoch uint64
+	// Instant is where ledger time goes on.
+	Instant algo.Instant
+	// Complete says that the mirror has no records that are not in memory.
+	Complete bool
+	// Lost is of a mirror that has forgotten records: a key in doubt counts as fully
+	// spent. Lagged is of one that may lack the latest: a key in doubt is charged
+	// with what its tightest rule could have granted in the time.
+	Lost   Doubt
+	Lagged Doubt
+}
+
+// Start lets the ledger begin so. It is called once, before the first turn.
+func (l *Ledger) Start(s Start) {
+	l.now = max(l.now, s.Instant)
+	l.complete = s.Complete || l.config.Unmirrored
+	l.epoch, l.lost, l.lagged = s.Epoch, s.Lost, s.Lagged
+}
+
+// Lose tells the ledger, whose leader has won the seat again after the mirror has
+// lost something, from when on that is so. What the ledger knows it knows; only keys
+// that it did not have in memory are in doubt.
+func (l *Ledger) Lose(d Doubt) { l.lost = d }
+
+// Trust tells the ledger that nothing of the mirror is in doubt any more.
+func (l *Ledger) Trust() { l.lost, l.lagged = Doubt{}, Doubt{} }
+
+// SetComplete tells the ledger that every record of the mirror has been restored.
+func (l *Ledger) SetComplete() { l.complete = true }
+
+// Complete says that there is no key that the mirror has and the ledger has not.
+func (l *Ledger) Complete() bool { return l.complete }
+
+// Longest is for how long a key that is in doubt stays so: the longest that any
+// window of the policy remembers, and any lease lives.
+func (l *Ledger) Longest() time.Duration {
+	var longest time.Duration
+	for i := range l.policy.Limits {
+		longest = max(longest, l.lasts(l.contract(&l.policy.Limits[i])))
+	}
+	return longest
+}
+
+// restoreFull opens an account of which nothing is known but that it may have granted
+// all that it could. Leases may live that nobody remembers: until they have expired,
+// what they hold is held.
+func (l *Ledger) restoreFull(m Match) {
+	a := l.open(m)
+	l.retain(a)
+	l.use(a)
+	for i, rule := range a.contract.rules {
+		ttl := l.config.TokenTTL
+		if rule.of == slots {
+			ttl = l.config.SlotTTL
+		}
+		a.windows[i] = rule.spec.Full(l.now, l.lost.At.Add(ttl))
+	}
+	l.touch(a)
+	l.stats.Doubted++
+}
+
+// charge takes from an account what leases may hold that the mirror never learned
+// of, and what they may have spent. It counts as spent when such leases have expired.
+func (l *Ledger) charge(a *account) {
+	id := ID{Holder: Holder{Name: "forgotten", Incarnation: l.epoch}, Seq: l.forgotten + 1}
+	o := owner{id.Holder, a.key.Tenant()}
+	h, known := l.holders.Get(o)
+	if !known {
+		h = l.meet(o)
+	}
+	le := &lease{id: id, keys: []Key{a.key}, holder: h, began: l.now}
+	le.tokens.Expires = l.lagged.At.Add(l.config.TokenTTL)
+	le.slots.Expires = l.lagged.At.Add(l.config.SlotTTL)
+	take := Amount{Tokens: l.chargeable(a, tokens), Slots: l.chargeable(a, slots)}
+	for _, r := range a.contract.rules {
+		if of := r.of; of != tokens && of != slots && le.part(of) == nil {
+			le.units = append(le.units, UnitPart{string(of), Part{Expires: le.tokens.Expires}})
+			take.Units = take.Units.Plus(string(of), l.chargeable(a, of))
+		}
+	}
+	if take.Zero() {
+		return
+	}
+	l.forgotten++
+	le.add(a)
+	l.begin(le)
+	l.enlist(le)
+	l.give(le, take)
+	l.stats.Charged++
+	l.stats.Adopted += le.tokens.rest()
+	l.stats.SlotsAdopted += le.slots.rest()
+	for i := range le.units {
+		l.stats.UnitsAdopted += le.units[i].rest()
+	}
+	if at, ok := le.expires(); ok {
+		l.timers.set(timer{at: at, lease: le})
+	}
+}
+
+// chargeable is what the tightest rule of a resource could have granted in the lag, as
+// far as it is free.
+func (l *Ledger) chargeable(a *account, of resource) int64 {
+	if !a.counts(of) {
+		return 0
+	}
+	n := a.free(l.now, of)
+	for _, r := range a.contract.rules {
+		if r.of == of {
+			n = min(n, r.spec.Within(l.lagged.Lag))
+		}
+	}
+	return n
+}

@@ -1,0 +1,170 @@
+package lease
+
+import (
+	"slices"
+
+	"ration/algo"
+)
+
+// Unloaded names the limited prefixes that the messages are about and the
+// ledger does not have: the leader loads their records and restores them before
+// the turn. A ledger that has all there are needs none.
+func (l *Ledger) Unloaded(in []Message) []Key {
+	if l.complete {
+		return nil
+	}
+	var missing []Key
+	seen := map[Key]bool{}
+	look := func(keys []Key) {
+		for _, k := range keys {
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			for _, m := range l.policy.Match(k) {
+				if _, ok := l.accounts.Get(m.Prefix); !ok && !seen[m.Prefix+"/"] {
+					seen[m.Prefix+"/"] = true // no key ends in a slash
+					missing = append(missing, m.Prefix)
+				}
+			}
+		}
+	}
+	for _, m := range in {
+		if m.Request != nil {
+			look(m.Request.Keys)
+			continue
+		}
+		for _, c := range m.Report.Counts {
+			look(c.Keys)
+		}
+		for _, g := range m.Report.GivenUp {
+			look(g.Keys)
+		}
+	}
+	return missing
+}
+
+// Has says whether the ledger has a limited prefix in memory.
+func (l *Ledger) Has(prefix Key) bool {
+	_, ok := l.accounts.Get(prefix)
+	return ok
+}
+
+// Restore takes up the record of a prefix that the ledger does not have, as far as
+// the mirror can be trusted. Leases in it that have expired meanwhile are settled in
+// the next turn. A record of a prefix that the policy no longer limits is ignored, and
+// so is one of a prefix at rest: that is made when it is asked for.
+func (l *Ledger) Restore(r Record) {
+	if l.Has(r.Key) {
+		return
+	}
+	limit := l.policy.limitOf(r.Key)
+	switch {
+	case limit == nil:
+		return
+	case l.lost.covers(&r):
+		l.restoreFull(Match{r.Key, limit})
+		return
+	case r.Empty() && !l.lagged.covers(&r):
+		return
+	}
+	a := l.open(Match{r.Key, limit})
+	l.retain(a)
+	l.use(a)
+	a.written = l.generation
+	for i, rule := range a.contract.rules {
+		st := r.state(rule, l.now)
+		a.windows[i] = rule.spec.Restore(st)
+		if len(st.Marks) > 0 {
+			if a.copied == nil {
+				a.copied = a.copies()
+			}
+			(*a.copied)[i] = slices.Clone(st.Marks)
+		}
+	}
+	for i := range r.Batches {
+		l.restoreBatch(a, &r.Batches[i])
+	}
+	if l.lagged.covers(&r) {
+		l.charge(a)
+	}
+}
+
+// state is what the record knows of a rule. Of a rule that is new to it, it
+// knows what is held.
+func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
+	for _, w := range r.Windows {
+		if w.Rule == rule.text {
+			return w.State
+		}
+	}
+	window := rule.spec.Window(now)
+	fresh := window.State(now)
+	for _, b := range r.Batches {
+		for _, le := range b.Leases {
+			fresh.Held += (&lease{tokens: le.Tokens, slots: le.Slots, units: le.Units}).rest(rule.of)
+		}
+	}
+	return fresh
+}
+
+// restoreBatch takes up leases that hold from the account. Those that hold from
+// another prefix too are known already if that was loaded before.
+func (l *Ledger) restoreBatch(a *account, r *Batch) {
+	o := owner{r.ID.Holder, r.Keys[0].Tenant()}
+	h, known := l.holders.Get(o)
+	if !known {
+		h = l.meet(o) // whatever the bound: it has a lease
+	}
+	var b *batch
+	for i := range r.Leases {
+		lr := &r.Leases[i]
+		le, known := l.leases.Get(name{h, lr.Seq})
+		if !known {
+			le = l.adopt(h, r, lr)
+		}
+		if le.batch != nil {
+			b = le.batch
+		}
+		le.add(a)
+		a.hold(r.ID.Holder, le.slots.rest())
+	}
+	if b == nil {
+		b = &batch{id: r.ID, began: r.Began, keys: r.Keys}
+	}
+	b.accounts = append(b.accounts, a)
+	for i := range r.Leases {
+		if le, _ := l.leases.Get(name{h, r.Leases[i].Seq}); le.batch == nil {
+			le.batch = b
+			b.leases = append(b.leases, le)
+		}
+	}
+}
+
+// adopt makes a lease of the ledger's of one that another ledger granted.
+func (l *Ledger) adopt(h *holder, b *Batch, r *LeaseRecord) *lease {
+	le := &lease{
+		id: ID{b.ID.Holder, r.Seq}, keys: b.Keys, holder: h, began: b.Began,
+		tokens: r.Tokens, slots: r.Slots, units: slices.Clone(r.Units),
+	}
+	l.begin(le)
+	l.stats.Adopted += le.tokens.rest()
+	l.stats.SlotsAdopted += le.slots.rest()
+	for i := range le.units {
+		l.stats.UnitsAdopted += le.units[i].rest()
+	}
+	if at, ok := le.expires(); ok {
+		l.timers.set(timer{at: at, lease: le})
+	}
+	return le
+}
+
+// limitOf gives the limit of exactly this prefix, or nil.
+func (p *Policy) limitOf(prefix Key) *Limit {
+	for _, m := range p.Match(prefix) {
+		if m.Prefix == prefix {
+			return m.Limit
+		}
+	}
+	return nil
+}

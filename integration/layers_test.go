@@ -23,10 +23,12 @@ var impure = []string{"sync", "os", "net", "log", "math/rand", "runtime", "unsaf
 // layers is the layering, from below. What no pattern matches has no place yet.
 var layers = []layer{
 	{pattern: "algo", never: append(impure, "context")},
+	{pattern: "internal/recordtext", module: []string{"lease", "algo"}, never: impure},
 	{pattern: "internal/mirrortest", module: []string{"lease", "algo"}, outside: []string{"github.com/stretchr/testify"}},
 	{pattern: "internal/...", never: append(impure, "context")},
 	{pattern: "lease", module: []string{"internal/table", "algo"}, outside: []string{"github.com/goccy/go-yaml"}, never: impure},
 	{pattern: "coordinator", module: []string{"internal/table", "lease", "algo"}, outside: []string{"golang.org/x/sync"}},
+	{pattern: "redisbackend", module: []string{"internal/recordtext", "lease", "algo"}, outside: []string{"github.com/redis/go-redis/v9"}},
 	{pattern: "worker", module: []string{"lease", "algo"}, outside: []string{"golang.org/x/sync", "golang.org/x/sys"}},
 	{pattern: "bus", module: []string{"lease", "algo"},
 		outside: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"}},
@@ -52,6 +54,7 @@ var keepers = []struct {
 	kept   []string
 }{
 	{"github.com/nats-io", []string{"bus"}},
+	{"github.com/redis/go-redis", []string{"redisbackend"}},
 	{"github.com/alecthomas/kong", []string{"cmd/..."}},
 	{"github.com/stretchr/testify", []string{"internal/mirrortest"}},
 	{"go.uber.org/goleak", nil},

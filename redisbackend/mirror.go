@@ -1,0 +1,210 @@
+package redisbackend
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"ration/internal/recordtext"
+	"ration/lease"
+)
+
+// Mirror is the mirror and the seat of one partition of a cell. It is safe for
+// concurrent use, but turns are applied one after the other.
+type Mirror struct {
+	server *Server
+	seat   string // its key
+	prefix string // of the keys of records
+
+	mu      sync.Mutex
+	counted time.Time // when replicas were
+
+	// Of the turn that is written.
+	turn   sync.Mutex
+	writer recordtext.Writer
+	keys   []string
+	args   []any
+	sets   []any
+}
+
+var (
+	_ lease.Mirror  = (*Mirror)(nil)
+	_ lease.Elector = (*Mirror)(nil)
+)
+
+// Mirror gives that of a partition of a cell.
+func (s *Server) Mirror(cell string, partition int) *Mirror {
+	tag := fmt.Sprintf("{ration:%s:%d}:", url.PathEscape(cell), partition)
+	return &Mirror{server: s, seat: tag + "seat", prefix: tag + "k:"}
+}
+
+// key is that of a record. A slash stays as it is, so that people can read it.
+func (m *Mirror) key(k lease.Key) string {
+	return m.prefix + strings.ReplaceAll(url.PathEscape(string(k)), "%2F", "/")
+}
+
+func (m *Mirror) unkey(text string) (lease.Key, error) {
+	k, err := url.PathUnescape(strings.TrimPrefix(text, m.prefix))
+	return lease.Key(k), err
+}
+
+// node is the one that has the partition.
+func (m *Mirror) node(ctx context.Context) (*redis.Client, error) {
+	switch c := m.server.client.(type) {
+	case *redis.ClusterClient:
+		return c.MasterForKey(ctx, m.seat)
+	case *redis.Client:
+		return c, nil
+	}
+	return nil, errReply
+}
+
+// Load gives the records of keys.
+func (m *Mirror) Load(ctx context.Context, e lease.Epoch, keys []lease.Key) ([]lease.Record, error) {
+	names := []string{m.seat}
+	for _, k := range keys {
+		names = append(names, m.key(k))
+	}
+	reply, err := m.run(ctx, loadScript, names, []any{decimal(e.Number), mark(e)})
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := words(reply, e); err != nil {
+		return nil, err
+	}
+	if len(reply) != len(names) {
+		return nil, errReply
+	}
+	records := make([]lease.Record, len(keys))
+	for i, k := range keys {
+		fields, err := list(reply[i+1])
+		if err != nil {
+			return nil, err
+		}
+		if records[i], err = recordtext.Read(k, fields); err != nil {
+			return nil, fmt.Errorf("redisbackend: %w; delete the key %q if nothing else helps, and what was spent of it is forgotten", err, m.key(k))
+		}
+	}
+	return records, nil
+}
+
+// Keys gives a page of the keys that have records.
+func (m *Mirror) Keys(ctx context.Context, e lease.Epoch, from string) ([]lease.Key, string, error) {
+	if _, err := m.Load(ctx, e, nil); err != nil {
+		return nil, "", err
+	}
+	var cursor uint64
+	if from != "" {
+		var err error
+		if cursor, err = strconv.ParseUint(from, 10, 64); err != nil {
+			return nil, "", err
+		}
+	}
+	node, err := m.node(ctx)
+	if err != nil {
+		return nil, "", m.server.explain(err)
+	}
+	found, cursor, err := node.Scan(ctx, cursor, m.prefix+"*", 1000).Result()
+	if err != nil {
+		return nil, "", m.server.explain(err)
+	}
+	keys := make([]lease.Key, 0, len(found))
+	for _, name := range found {
+		k, err := m.unkey(name)
+		if err != nil {
+			return nil, "", fmt.Errorf("redisbackend: the key %q is none of a record: %w", name, err)
+		}
+		keys = append(keys, k)
+	}
+	if cursor == 0 {
+		return keys, "", nil
+	}
+	return keys, strconv.FormatUint(cursor, 10), nil
+}
+
+// keepMost is the longest TTL that a record is given.
+const keepMost = 200 * 365 * 24 * time.Hour
+
+// Apply records the turn after the last one.
+func (m *Mirror) Apply(ctx context.Context, t *lease.Turn) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	m.keys = append(m.keys[:0], m.seat)
+	m.args = append(m.args[:0], decimal(t.Epoch.Number), mark(t.Epoch), decimal(t.Seq), decimal(t.Seq-1), "4")
+	m.args = append(m.args, pulse(t.Instant, t.Wall)...)
+	if t.Sound {
+		m.args[4] = "8"
+		m.args = append(m.args, "lost", "", "lagged", "")
+	}
+	for i := range t.Changes {
+		m.change(&t.Changes[i], t.Epoch.Number)
+	}
+	reply, err := m.write(ctx, applyScript, m.keys, m.args)
+	clear(m.args)
+	clear(m.keys)
+	if err != nil {
+		return err
+	}
+	switch word, _, err := words(reply, t.Epoch); {
+	case err != nil:
+		return err
+	case word != "applied" && word != "already":
+		return errReply
+	}
+	return nil
+}
+
+func (m *Mirror) change(c *lease.Change, epoch uint64) {
+	m.keys = append(m.keys, m.key(c.Key))
+	what := "change"
+	switch {
+	case c.Gone:
+		what = "gone"
+	case c.Whole:
+		what = "whole"
+	}
+	keep := strconv.FormatInt(max(1, min(c.Keep, keepMost).Milliseconds()), 10)
+	at := len(m.args)
+	m.args = append(m.args, what, keep, "", "")
+	m.sets = m.sets[:0]
+	m.writer.Fields(c, epoch,
+		func(field, value string) { m.sets = append(m.sets, field, value) },
+		func(field string) { m.args = append(m.args, field) })
+	m.args[at+2], m.args[at+3] = strconv.Itoa(len(m.args)-at-4), strconv.Itoa(len(m.sets))
+	m.args = append(m.args, m.sets...)
+	clear(m.sets)
+}
+
+// list reads a list of texts.
+func list(reply any) ([]string, error) {
+	all, ok := reply.([]any)
+	if !ok {
+		return nil, errReply
+	}
+	list := make([]string, len(all))
+	for i := range all {
+		if list[i], ok = all[i].(string); !ok {
+			return nil, errReply
+		}
+	}
+	return list, nil
+}
+
+// texts reads a list of names and values in turn.
+func texts(reply any) (map[string]string, error) {
+	all, err := list(reply)
+	if err != nil || len(all)%2 != 0 {
+		return nil, errReply
+	}
+	fields := map[string]string{}
+	for i := 0; i < len(all); i += 2 {
+		fields[all[i]] = all[i+1]
+	}
+	return fields, nil
+}

@@ -1,0 +1,31 @@
+package redisbackend_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/integration/harness"
+	"ration/internal/mirrortest"
+	"ration/redisbackend"
+)
+
+func open(t *testing.T, url string) *redisbackend.Server {
+	t.Helper()
+	s, err := redisbackend.Open(url, redisbackend.DefaultConfig())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// TestOneServerIsAMirror, each cell of it by itself.
+func TestOneServerIsAMirror(t *testing.T) {
+	server := open(t, harness.New(t).Redis().URL())
+	require.NoError(t, server.Check(t.Context()))
+	cells := 0
+	mirrortest.Run(t, func(*testing.T) mirrortest.Mirror {
+		cells++
+		return server.Mirror(fmt.Sprintf("cell%d", cells), cells)
+	})
+}

@@ -1,0 +1,101 @@
+package redisbackend
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"ration/lease"
+)
+
+//go:embed lua/*.lua
+var sources embed.FS
+
+var (
+	lookScript     = script("look")
+	campaignScript = script("campaign")
+	renewScript    = script("renew")
+	resignScript   = script("resign")
+	loadScript     = script("load")
+	applyScript    = script("apply")
+)
+
+func script(name string) *redis.Script {
+	text, err := sources.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err)
+	}
+	return redis.NewScript(string(text))
+}
+
+// run runs a script, which it tells the server if that does not know it.
+func (m *Mirror) run(ctx context.Context, s *redis.Script, keys []string, args []any) ([]any, error) {
+	reply, err := s.Run(ctx, m.server.client, keys, args...).Slice()
+	if err != nil {
+		return nil, m.server.explain(err)
+	}
+	return reply, nil
+}
+
+// write runs a script that writes, and waits until the replicas have what it wrote. WAIT
+// is of the connection, so both go together.
+func (m *Mirror) write(ctx context.Context, s *redis.Script, keys []string, args []any) ([]any, error) {
+	needed := m.server.needed()
+	if needed == 0 {
+		return m.run(ctx, s, keys, args)
+	}
+	node, err := m.node(ctx)
+	if err != nil {
+		return nil, m.server.explain(err)
+	}
+	both := func(eval func(redis.Pipeliner) *redis.Cmd) (*redis.Cmd, int64, error) {
+		pipe := node.Pipeline()
+		done := eval(pipe)
+		wait := redis.NewIntCmd(ctx, "wait", needed, max(1, m.server.config.Wait.Milliseconds()/2))
+		_ = pipe.Process(ctx, wait)
+		_, err := pipe.Exec(ctx)
+		return done, wait.Val(), cmp.Or(done.Err(), err)
+	}
+	done, had, err := both(func(p redis.Pipeliner) *redis.Cmd { return s.EvalSha(ctx, p, keys, args...) })
+	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		done, had, err = both(func(p redis.Pipeliner) *redis.Cmd { return s.Eval(ctx, p, keys, args...) })
+	}
+	if err != nil {
+		return nil, m.server.explain(err)
+	}
+	if had < int64(needed) {
+		return nil, fmt.Errorf("redisbackend: %d of %d replicas of Redis at %s have the turn; it is said again until all have, or set --redis-replicas",
+			had, needed, m.server.name)
+	}
+	return done.Slice()
+}
+
+// words reads the first words of a reply, and gives the error that they stand for.
+func words(reply []any, e lease.Epoch) (first, second string, err error) {
+	if len(reply) == 0 {
+		return "", "", errReply
+	}
+	first, _ = reply[0].(string)
+	if len(reply) > 1 {
+		second, _ = reply[1].(string)
+	}
+	switch first {
+	case "fenced":
+		number, err := parseEpoch(second)
+		if err != nil {
+			return first, second, err
+		}
+		other := lease.Seat{Epoch: lease.Epoch{Number: number, Mark: ^e.Mark}}
+		return first, second, other.Fence(e)
+	case "gap":
+		return first, second, lease.ErrGap
+	}
+	return first, second, nil
+}
+
+var errReply = errors.New("redisbackend: a script gave what it does not give")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 
@@ -15,8 +17,8 @@ import (
 type ClientConfig struct {
 	// Cell is the deployment asked, DefaultCell if empty.
 	Cell string
-	// Partitions is how many the cell is divided into, 1 if 0. It is that of
-	// the coordinators.
+	// Partitions is how many the cell is taken to be divided into at first, 1 if 0: the
+	// coordinators tell whoever is wrong.
 	Partitions int
 }
 
@@ -26,9 +28,15 @@ type Client struct {
 	nc    *nats.Conn
 	watch *watch
 	cfg   ClientConfig
+
+	partitions atomic.Int64
+	leads      leads
 }
 
-var _ lease.Lessor = (*Client)(nil)
+var (
+	_ lease.Lessor = (*Client)(nil)
+	_ io.Closer    = (*Client)(nil)
+)
 
 // NewClient gives a lessor on a connection that Connect made. Another kind of
 // connection, one that may send late, is a bug, and so is a config that names
@@ -47,7 +55,9 @@ func NewClient(nc *nats.Conn, cfg ClientConfig) *Client {
 	if w == nil && !nc.IsClosed() {
 		panic("bus: NewClient needs a connection of Connect, which sends nothing late")
 	}
-	return &Client{nc, w, cfg}
+	c := &Client{nc: nc, watch: w, cfg: cfg}
+	c.partitions.Store(int64(cfg.Partitions))
+	return c
 }
 
 // Validate reports a cell or a number of partitions that cannot be. It changes
@@ -78,7 +88,7 @@ func (c *Client) Acquire(ctx context.Context, r lease.Request) (lease.Answer, er
 	if err != nil {
 		return lease.Answer{}, err
 	}
-	body, err = c.ask(ctx, requestSubject(c.cfg.Cell, c.cfg.Partitions, verbAcquire, tenant), body)
+	body, err = c.toLeader(ctx, verbAcquire, tenant, body)
 	if err != nil {
 		return lease.Answer{}, err
 	}
@@ -110,7 +120,7 @@ func (c *Client) AcquireAll(ctx context.Context, rs []lease.Request) ([]lease.An
 	if err != nil {
 		return nil, err
 	}
-	body, err = c.ask(ctx, requestSubject(c.cfg.Cell, c.cfg.Partitions, verbAcquire, tenant), body)
+	body, err = c.toLeader(ctx, verbAcquire, tenant, body)
 	if err != nil {
 		return nil, err
 	}
@@ -153,9 +163,8 @@ func (c *Client) Report(ctx context.Context, r lease.Report) (lease.Reply, error
 	if err != nil {
 		return all, err
 	}
-	subject := requestSubject(c.cfg.Cell, c.cfg.Partitions, verbReport, tenant)
 	for _, message := range messages {
-		body, err := c.ask(ctx, subject, message)
+		body, err := c.toLeader(ctx, verbReport, tenant, message)
 		if err != nil {
 			return lease.Reply{}, err
 		}

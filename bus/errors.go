@@ -25,6 +25,16 @@ type toldError struct {
 func (e *toldError) Error() string { return e.text }
 func (e *toldError) Unwrap() error { return e.sentinel }
 
+// partitionError says that a message came to another partition than its tenant's, and
+// how many there are, so that its sender learns it.
+type partitionError struct {
+	partitions int
+	text       string
+}
+
+func (e *partitionError) Error() string { return lease.ErrPartition.Error() + ": " + e.text }
+func (e *partitionError) Unwrap() error { return lease.ErrPartition }
+
 // said gives the error of a code and a message from the wire. A code that this
 // side does not know counts as lease.ErrInternal; its words are kept.
 func said(code, message string) error {
@@ -54,6 +64,10 @@ func (w *writer) failure(err error) {
 	w.object("error", func() {
 		w.text("code", lease.Code(err))
 		w.text("message", err.Error())
+		var elsewhere *partitionError
+		if errors.As(err, &elsewhere) {
+			w.number("partitions", int64(elsewhere.partitions))
+		}
 	})
 }
 
@@ -77,18 +91,24 @@ func told(body []byte) error {
 			return false, nil
 		}
 		var code, message string
+		var partitions int64
 		err := object(raw, func(name string, raw []byte) (bool, error) {
 			switch name {
 			case "code":
 				return true, readText(raw, &code)
 			case "message":
 				return true, readText(raw, &message)
+			case "partitions":
+				return true, readNumber(raw, &partitions)
 			}
 			return false, nil
 		}, "code")
 		failure = said(code, message)
 		if sentinel, ok := failure.(*lease.Error); ok {
 			failure = &toldError{sentinel, sentinel.Error()}
+		}
+		if partitions > 0 && errors.Is(failure, lease.ErrPartition) {
+			failure = &partitionError{int(min(partitions, MaxPartitions)), message}
 		}
 		return true, err
 	})
@@ -98,11 +118,21 @@ func told(body []byte) error {
 	return failure
 }
 
+// errNobody says that nobody serves a subject.
+var errNobody = errors.New("bus: nobody serves it")
+
+type nobodyError struct{ subject string }
+
+func (e *nobodyError) Error() string {
+	return fmt.Sprintf("%v: nobody serves %s", lease.ErrNoCoordinator, e.subject)
+}
+func (e *nobodyError) Unwrap() []error { return []error{lease.ErrNoCoordinator, errNobody} }
+
 // unanswered says what a failure of NATS means to who asked.
 func unanswered(err error, subject string) error {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return fmt.Errorf("%w: nobody serves %s", lease.ErrNoCoordinator, subject)
+		return &nobodyError{subject}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("bus: waiting for an answer on %s: %w", subject, err)
 	case errors.Is(err, nats.ErrMaxPayload):

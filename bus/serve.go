@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,9 +21,12 @@ type ServeConfig struct {
 	Lessor lease.Lessor
 	// Cell is the deployment served, DefaultCell if empty.
 	Cell string
-	// Partitions is how many the cell is divided into, 1 if 0. All of them are
-	// served.
+	// Partitions is how many the cell is divided into, 1 if 0, and Partition the one
+	// that is served.
 	Partitions int
+	Partition  int
+	// Epoch is that of the leader; nil for one that is never another.
+	Epoch func() lease.Epoch
 	// Name is what operators call this coordinator.
 	Name string
 	// Version of the coordinator, as in semantic versioning; "0.0.0" if empty.
@@ -52,6 +56,9 @@ func (c ServeConfig) complete() ServeConfig {
 	if c.Version == "" {
 		c.Version = "0.0.0"
 	}
+	if c.Epoch == nil {
+		c.Epoch = func() lease.Epoch { return lease.Epoch{} }
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -68,6 +75,9 @@ func (c ServeConfig) Validate() error {
 		errs = append(errs, errors.New("bus: no lessor to serve"))
 	}
 	c = c.complete()
+	if c.Partition < 0 || c.Partition >= c.Partitions {
+		errs = append(errs, fmt.Errorf("bus: partition %d of %d: use 0 to %d", c.Partition, c.Partitions, c.Partitions-1))
+	}
 	return errors.Join(append(errs, checkCell(c.Cell), checkPartitions(c.Partitions))...)
 }
 
@@ -132,10 +142,12 @@ func (s *serving) fail(err error) { s.stop(&serveError{err}) }
 
 // start subscribes and waits until the server knows it.
 func (s *serving) start(ctx context.Context) error {
-	for n := range s.cfg.Partitions {
-		if err := s.subscribe(ctx, n); err != nil {
-			return fmt.Errorf("bus: subscribing to partition %d: %w", n, err)
-		}
+	n := s.cfg.Partition
+	if err := s.subscribe(ctx, n); err != nil {
+		return fmt.Errorf("bus: subscribing to partition %d: %w", n, err)
+	}
+	if err := s.answerPings(n); err != nil {
+		return fmt.Errorf("bus: subscribing to pings of partition %d: %w", n, err)
 	}
 	if err := s.announce(ctx); err != nil {
 		return fmt.Errorf("bus: adding the service: %w", err)
@@ -143,6 +155,7 @@ func (s *serving) start(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
+	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.pong()) // a hint: who misses it asks again by itself
 	if s.cfg.Recalls != nil {
 		s.work.Go(func() {
 			if err := s.cfg.Recalls(ctx, s.recall); err != nil && ctx.Err() == nil {
@@ -172,6 +185,30 @@ func (s *serving) settle(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// answerPings tells who asks that there is a leader, until the subscription ends with
+// the others.
+func (s *serving) answerPings(n int) error {
+	sub, err := s.nc.Subscribe(pingSubject(s.cfg.Cell, n), func(m *nats.Msg) {
+		if m.Reply != "" {
+			_ = m.Respond(s.pong()) // it asks again
+		}
+	})
+	if err != nil {
+		return err
+	}
+	s.pings = sub
+	return nil
+}
+
+func (s *serving) pong() []byte {
+	epoch := s.cfg.Epoch()
+	body, err := json.Marshal(pingMessage{Format, epoch.Number, epoch.Mark})
+	if err != nil {
+		panic(err) // it has numbers
+	}
+	return body
 }
 
 func (s *serving) recall(r lease.Recall) {
@@ -215,6 +252,9 @@ func (s *serving) subscribe(ctx context.Context, n int) error {
 // one.
 func (s *serving) end() {
 	s.withdraw()
+	if s.pings != nil {
+		_ = s.pings.Unsubscribe() // who is about to lead need not wait
+	}
 	for _, sub := range s.subs {
 		if !s.nc.IsConnected() || sub.Drain() != nil {
 			_ = sub.Unsubscribe() // nothing more can arrive on it

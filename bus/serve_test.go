@@ -103,17 +103,18 @@ func TestSubjectAndBodyAgree(t *testing.T) {
 	reached := errors.New("it reached the lessor")
 	f.acquire = func(context.Context, lease.Request) (lease.Answer, error) { return lease.Answer{}, reached }
 	f.report = func(context.Context, lease.Report) (lease.Reply, error) { return lease.Reply{}, reached }
-	serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{Lessor: f, Partitions: 8})
+	serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{Lessor: f, Partitions: 8, Partition: 7})
+	serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{Lessor: f, Partitions: 8, Partition: 6})
 	hand := dialed(t, e.URL(), ConnectConfig{})
 	body := func(keys string) string { return strings.Replace(sound, `["k"]`, keys, 1) }
 	report := `{"v":1,"holder":"a.1","sent":"0s","given_up":[{"id":"a.1/1","keys":["acme"]}],"counts":[{"id":"a.1/1","keys":["x"]}]}`
 	for _, c := range [][4]string{
 		{"7.acquire.acme", body(`["other/acme"]`), "bad_request", `of tenant \"other\"`},
 		{"7.acquire.acme", body(`["acme","acmes"]`), "bad_request", "keys of two tenants"},
-		{"6.acquire.acme", body(`["acme"]`), "bad_request", "belongs to partition 7 of 8; the subject says 6"},
+		{"6.acquire.acme", body(`["acme"]`), "wrong_partition", "belongs to partition 7 of 8; the subject says 6"},
 		{"7.acquire._YWNtZQ", body(`["acme"]`), "bad_request", `whose token is \"acme\"`},
 		{"7.report.acme", report, "bad_request", "keys of two tenants"},
-		{"6.report.acme", `{"v":1,"holder":"a.1","sent":"0s"}`, "bad_request", "belongs to partition 7"},
+		{"6.report.acme", `{"v":1,"holder":"a.1","sent":"0s"}`, "wrong_partition", "belongs to partition 7"},
 		{"7.renew.acme", body(`["acme"]`), "bad_request", `no verb \"renew\"`},
 		{"7.acquire.acme", `acquire!`, "bad_request", "not JSON"},
 		{"7.acquire.acme", ``, "bad_request", "not JSON"},
@@ -166,7 +167,7 @@ func TestCoordinatorIsFoundAndTellsItsStatus(t *testing.T) {
 	e := embed(t)
 	failure := errors.New("no such key")
 	stop := serve(t, dialed(t, e.URL(), ConnectConfig{}), ServeConfig{
-		Lessor: granting(), Cell: "prod", Name: "blue", Version: "1.2.3", Partitions: 4,
+		Lessor: granting(), Cell: "prod", Name: "blue", Version: "1.2.3", Partitions: 4, Partition: 3,
 		Status: func(_ context.Context, key lease.Key) (any, error) {
 			switch key {
 			case "":
@@ -181,8 +182,9 @@ func TestCoordinatorIsFoundAndTellsItsStatus(t *testing.T) {
 	})
 	nc := dialed(t, e.URL(), ConnectConfig{})
 	c := NewClient(nc, ClientConfig{Cell: "prod"})
-	_, err := c.Acquire(bounded(t), request(1, "acme"))
-	require.ErrorIs(t, err, lease.ErrBadRequest, "it asks another partition than there is")
+	refused, err := nc.RequestWithContext(bounded(t), "ration.v1.prod.p.3.acquire.k", []byte(sound))
+	require.NoError(t, err)
+	require.Contains(t, string(refused.Data), "wrong_partition", "k is of another one")
 
 	all, err := c.Status(bounded(t), "")
 	require.NoError(t, err)

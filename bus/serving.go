@@ -17,6 +17,7 @@ type serving struct {
 	nc      *nats.Conn
 	cfg     ServeConfig
 	subs    []*nats.Subscription
+	pings   *nats.Subscription
 	service micro.Service
 	stop    context.CancelCauseFunc
 
@@ -138,8 +139,8 @@ func (s *serving) belongs(q *question, keys []lease.Key) error {
 		}
 	}
 	if p := Partition(token, s.cfg.Partitions); p != n {
-		return fmt.Errorf("%w: tenant token %.80q belongs to partition %d of %d; the subject says %d",
-			lease.ErrBadRequest, token, p, s.cfg.Partitions, n)
+		return &partitionError{s.cfg.Partitions, fmt.Sprintf("tenant token %.80q belongs to partition %d of %d; the subject says %d",
+			token, p, s.cfg.Partitions, n)}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 			return seat, nil
 		case ctx.Err() != nil:
 			return lease.Seat{}, ctx.Err()
-		case errors.Is(err, lease.ErrPartitions), errors.Is(err, lease.ErrFormat):
+		case errors.Is(err, lease.ErrPartitions), errors.Is(err, lease.ErrFormat), errors.Is(err, lease.ErrRival):
 			return lease.Seat{}, err
 		case err != nil && time.Since(told) >= time.Second:
 			told = time.Now()
@@ -42,11 +42,19 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 	if err != nil {
 		return seat, false, err
 	}
-	next, campaign, won := c.candidate.Watch(c.elapsed(), wall(), seen, c.config.Hear(seen))
+	heard := c.config.Hear(seen)
+	next, campaign, won := c.candidate.Watch(c.elapsed(), wall(), seen, heard)
+	c.know()
+	if err := c.candidate.Rival(c.elapsed(), heard); err != nil {
+		return seat, false, err
+	}
 	if !campaign {
 		return next, won, nil
 	}
 	next.Epoch.Mark = rand.Uint64()
+	if next.Mirror == 0 {
+		next.Mirror = rand.Uint64() | 1
+	}
 	c.candidate.Bid(next.Epoch)
 	switch err := c.config.Elector.Campaign(within, seen, next); {
 	case errors.Is(err, lease.ErrMoved):
@@ -54,5 +62,14 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 	case err != nil:
 		return seat, false, err
 	}
+	c.candidate.Won(next)
+	c.know()
 	return next, true, nil
+}
+
+// know lets others be told what the candidate knows.
+func (c *Coordinator) know() {
+	number, mirror := c.candidate.Known()
+	c.number.Store(number)
+	c.mirror.Store(mirror)
 }

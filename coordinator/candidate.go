@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"time"
 
 	"ration/algo"
@@ -17,10 +18,18 @@ type Heard struct {
 	// listens any more; Served says that the leader answers.
 	Silent bool
 	Served bool
-	// Others is how many coordinators of the cell answer besides, and Number the highest
-	// epoch that one of them has seen.
-	Others int
+	// Number is the highest epoch that another coordinator of the cell has seen.
 	Number uint64
+	// Rivals are coordinators of the cell that have another mirror.
+	Rivals []Rival
+}
+
+// Rival is another coordinator, and what names its mirror.
+type Rival struct {
+	Name   string
+	Mirror uint64
+	// Leads says that it serves.
+	Leads bool
 }
 
 // Candidate decides when a coordinator campaigns for the seat of a partition, and what
@@ -35,6 +44,7 @@ type Candidate struct {
 	moved   bool          // it was seen to move
 	silent  time.Duration // since when the network says so; 0 for not
 	number  uint64        // the highest epoch ever seen
+	mirror  uint64        // as last seen
 	instant algo.Instant  // ledger time has surely come so far
 	at      time.Duration // then
 	early   time.Duration // before this it does not campaign early
@@ -62,8 +72,23 @@ type CandidateConfig struct {
 // NewCandidate gives a candidate that has seen nothing.
 func NewCandidate(c CandidateConfig) *Candidate { return &Candidate{config: c} }
 
-// Number is the highest epoch that it has seen.
-func (c *Candidate) Number() uint64 { return c.number }
+// Known is the highest epoch that it has seen, and what names the mirror as it saw that
+// last.
+func (c *Candidate) Known() (number, mirror uint64) { return c.number, c.mirror }
+
+// Rival gives the error that another coordinator has another mirror, if that is known: it
+// says so, or leads while this one's mirror has had no seat for a TTL.
+func (c *Candidate) Rival(now time.Duration, heard Heard) error {
+	for _, r := range heard.Rivals {
+		return fmt.Errorf("%w: %s has mirror %x, and this one %x; stop one of them, give both one Redis, or take another cell with --cell",
+			lease.ErrRival, r.Name, r.Mirror, c.mirror)
+	}
+	if c.looked && c.seen.Epoch == (lease.Epoch{}) && heard.Served && now-c.since >= c.config.TTL {
+		return fmt.Errorf("%w: the cell has a leader, and this one's mirror has no seat; stop one of them, give both one Redis, or take another cell with --cell",
+			lease.ErrRival)
+	}
+	return nil
+}
 
 // Deposed tells that the coordinator, which is alive, has lost its seat at now: then
 // it does not campaign early for a TTL, and each time for twice as long, up to 30 s.
@@ -102,7 +127,7 @@ func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, he
 	still := now - c.since
 	switch {
 	case fresh:
-	case c.config.Available && heard.Served:
+	case heard.Served && (none || c.config.Available): // it knows what the mirror has lost
 		return next, false, false
 	case none || s.Epoch.Number < max(c.number, heard.Number): // who has the ledger comes first
 		if still < c.config.TTL {
@@ -134,6 +159,9 @@ func (c *Candidate) watch(now time.Duration, s lease.Seat, heard Heard) {
 	}
 	c.looked, c.seen = true, s
 	c.number = max(c.number, s.Epoch.Number)
+	if s.Mirror != 0 {
+		c.mirror = s.Mirror
+	}
 }
 
 // next is the seat as it will be.
@@ -141,6 +169,7 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 	next := lease.Seat{
 		Epoch:      lease.Epoch{Number: max(c.number, heard.Number) + 1},
 		Name:       c.config.Name,
+		Mirror:     c.mirror,
 		Partitions: c.config.Partitions,
 		Run:        s.Running,
 		Lost:       s.Lost,
@@ -171,6 +200,9 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 	}
 	return next
 }
+
+// Won tells the candidate that the seat is its own.
+func (c *Candidate) Won(s lease.Seat) { c.number, c.mirror = max(c.number, s.Epoch.Number), s.Mirror }
 
 // Bid tells the candidate with which epoch it campaigns.
 func (c *Candidate) Bid(e lease.Epoch) {

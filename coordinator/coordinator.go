@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"ration/lease"
@@ -80,6 +81,9 @@ type Coordinator struct {
 	config    Config
 	base      time.Time
 	candidate *Candidate
+	number    atomic.Uint64 // see Known
+	mirror    atomic.Uint64
+	leads     atomic.Bool
 }
 
 // New checks the config and gives a coordinator.
@@ -94,6 +98,12 @@ func New(c Config) (*Coordinator, error) {
 	return &Coordinator{config: c, base: time.Now(), candidate: NewCandidate(c.Seat)}, nil
 }
 
+// Known tells the highest epoch that the coordinator has seen, what names its mirror, 0
+// if that has no seat, and whether it leads. It may be called from any goroutine.
+func (c *Coordinator) Known() (number, mirror uint64, leads bool) {
+	return c.number.Load(), c.mirror.Load(), c.leads.Load()
+}
+
 // elapsed is the coordinator's own clock.
 func (c *Coordinator) elapsed() time.Duration { return time.Since(c.base) }
 
@@ -103,8 +113,8 @@ func (c *Coordinator) elapsed() time.Duration { return time.Since(c.base) }
 // seat is lost or the mirror is away; serve then returns. When the seat is lost the
 // leader refuses further calls with lease.ErrStopped. Run
 // returns when ctx ends, with nil, or when serve fails by itself, with its
-// error, or with what makes it impossible to ever lead: lease.ErrPartitions or
-// lease.ErrFormat. Call it once at a time.
+// error, or with what makes it impossible to ever lead: lease.ErrPartitions,
+// lease.ErrFormat or lease.ErrRival. Call it once at a time.
 func (c *Coordinator) Run(ctx context.Context, serve func(context.Context, *Leader) error) error {
 	for {
 		seat, err := c.campaign(ctx)
@@ -117,7 +127,9 @@ func (c *Coordinator) Run(ctx context.Context, serve func(context.Context, *Lead
 		case err != nil:
 			return fmt.Errorf("coordinator: campaigning: %w", err)
 		}
+		c.leads.Store(true)
 		err = c.lead(ctx, seat, serve)
+		c.leads.Store(false)
 		c.candidate.Deposed(c.elapsed())
 		switch {
 		case ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):

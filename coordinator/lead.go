@@ -86,7 +86,13 @@ func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 		case <-tick.C:
 		}
 		epoch := l.Epoch()
-		if c.config.Hear(lease.Seat{Epoch: epoch}).Connected {
+		around := c.config.Hear(lease.Seat{Epoch: epoch})
+		for _, r := range around.Rivals {
+			if r.Leads {
+				return fmt.Errorf("%w: %s has mirror %x, and this one %x; stop one of them, or give both one Redis", lease.ErrRival, r.Name, r.Mirror, c.mirror.Load())
+			}
+		}
+		if around.Connected {
 			heard = time.Now()
 		} else if time.Since(heard) > c.config.Seat.TTL/4 {
 			return errDeaf

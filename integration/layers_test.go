@@ -33,7 +33,7 @@ var layers = []layer{
 	{pattern: "bus", module: []string{"lease", "algo"},
 		outside: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"}},
 	{pattern: "", module: []string{"worker", "bus", "coordinator", "lease", "algo"}},
-	{pattern: "cmd/coordinator", module: []string{"cmd/internal/...", "coordinator", "bus", "lease", "algo"}, outside: []string{"*"}},
+	{pattern: "cmd/coordinator", module: []string{"cmd/internal/...", "coordinator", "bus", "redisbackend", "lease", "algo"}, outside: []string{"*"}},
 	{pattern: "cmd/worker", module: []string{"cmd/internal/...", "", "worker", "bus", "lease", "algo"}, outside: []string{"*"}},
 	{pattern: "cmd/internal/...", module: []string{"cmd/internal/...", "bus", "lease", "algo"}, outside: []string{"*"}},
 	{pattern: "integration/oracle"},

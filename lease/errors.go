@@ -60,6 +60,11 @@ var (
 	ErrMoved = sentinel("moved", "the seat is not as it was seen")
 	// ErrPartitions says that two coordinators divide the cell differently.
 	ErrPartitions = sentinel("partitions", "the cell is divided into another number of partitions")
+	// ErrPartition says that a message went to another partition than its tenant's.
+	ErrPartition = sentinel("wrong_partition", "wrong partition")
+	// ErrRival says that coordinators of one cell have different mirrors: each would grant
+	// the whole limit.
+	ErrRival = sentinel("rival", "another coordinator of the cell has another mirror")
 	// ErrMirrorAway says that nothing can be recorded now, and that nothing was taken.
 	ErrMirrorAway = sentinel("mirror_away", "the mirror is away; ask again when it is back")
 	// ErrSuperseded says that this copy of a request is not answered: a newer

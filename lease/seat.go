@@ -16,6 +16,8 @@ type Seat struct {
 	Epoch Epoch
 	// Name is what people call the coordinator that won it.
 	Name string
+	// Mirror names the mirror, from its first seat on. It is 0 where there is none.
+	Mirror uint64
 	// Partitions is into how many the cell is divided.
 	Partitions int
 	// Vacant says that its leader has resigned.

@@ -70,7 +70,7 @@ func readSeat(fields map[string]string) (lease.Seat, error) {
 	}
 	r := reader{fields: fields}
 	s.Epoch = lease.Epoch{Number: r.unsigned("epoch", 10), Mark: r.unsigned("mark", 16)}
-	s.Name = fields["name"]
+	s.Name, s.Mirror = fields["name"], r.unsigned("mirror", 16)
 	s.Partitions = int(r.signed("partitions"))
 	s.Vacant = fields["vacant"] != "0"
 	s.Seq = r.unsigned("seq", 10)
@@ -94,6 +94,7 @@ func (m *Mirror) Campaign(ctx context.Context, seen, next lease.Seat) error {
 		decimal(seen.Epoch.Number), mark(seen.Epoch), decimal(seen.Seq), decimal(seen.Pulse.Beat), vacant,
 		format, strconv.Itoa(next.Partitions),
 		"epoch", decimal(next.Epoch.Number), "mark", mark(next.Epoch), "name", next.Name,
+		"mirror", strconv.FormatUint(next.Mirror, 16),
 		"beat", decimal(next.Pulse.Beat), "run", next.Run,
 		"lost", doubt(next.Lost), "lagged", doubt(next.Lagged),
 	}

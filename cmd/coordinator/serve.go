@@ -23,6 +23,7 @@ type serveCommand struct {
 	Listen string `help:"Where the NATS server that comes along listens. Without it 127.0.0.1:4222." placeholder:"ADDR"`
 	HTTP   string `name:"http" help:"Where /healthz, /readyz and /metrics are. Without it 127.0.0.1:8422 or the next free port." placeholder:"ADDR"`
 	Name   string `help:"What people call this coordinator. Without it the machine's name." placeholder:"NAME"`
+	keeping
 	cli.Connection
 	cli.Logging
 }
@@ -51,6 +52,9 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	if err != nil {
 		return err
 	}
+	if err := c.check(); err != nil {
+		return err
+	}
 	soft, hard, restore := cli.Catch(ctx)
 	defer restore()
 	cli.DieOn(hard)
@@ -70,14 +74,21 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	defer web.close()
 	web.start(voice)
 
-	coord, err := newCoordinator(policy, voice)
+	state, err := c.open(soft, c.Cell, voice)
+	if err != nil {
+		return cli.Stopped(soft, err, "Redis answered")
+	}
+	defer state.close()
+	coord, stopListening, err := c.coordinator(policy, state, link, voice)
 	if err != nil {
 		return err
 	}
+	defer stopListening()
 	err = coord.Run(soft, func(ctx context.Context, l *coordinator.Leader) error {
 		defer site.lead(l)()
 		return link.serve(ctx, bus.ServeConfig{
 			Lessor:  l,
+			Epoch:   l.Epoch,
 			Cell:    c.Cell,
 			Name:    c.Name,
 			Version: cli.Version(),
@@ -86,8 +97,8 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 			Log:     voice.Log,
 			Ready: func() {
 				site.serving.Store(true)
-				voice.Say("%s leads cell %s under %s (%s); %s, HTTP at http://%s; state is in memory, so a restart forgets what was spent",
-					c.Name, c.Cell, origin, plural(len(policy.Limits), "limit"), link.place(in), web.addr)
+				voice.Say("%s leads cell %s under %s (%s); %s, HTTP at http://%s; %s",
+					c.Name, c.Cell, origin, plural(len(policy.Limits), "limit"), link.place(in), web.addr, state.place)
 			},
 		})
 	})
@@ -97,10 +108,32 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	return err
 }
 
-func newCoordinator(p *lease.Policy, voice *cli.Voice) (*coordinator.Coordinator, error) {
+// coordinator makes the coordinator, which listens for others where its state is not its
+// own.
+func (c *serveCommand) coordinator(p *lease.Policy, state *kept, l *link, voice *cli.Voice) (coord *coordinator.Coordinator, stop func(), err error) {
 	config := coordinator.DefaultConfig(p)
 	config.Log = voice.Log
-	return coordinator.New(config)
+	config.Seat.Name, config.Seat.TTL, config.Seat.Lag, config.Seat.Cold = c.Name, c.SeatTTL, c.RedisLag, c.ColdStart
+	config.Seat.Early = min(config.Seat.Early, c.SeatTTL)
+	state.config(&config)
+	if c.Redis == "" {
+		coord, err = coordinator.New(config)
+		return coord, func() {}, err
+	}
+	var ears *bus.Ears
+	known := func() bus.Known {
+		number, mirror, leads := coord.Known()
+		return bus.Known{Number: number, Mirror: mirror, Leads: leads}
+	}
+	config.Hear = func(s lease.Seat) coordinator.Heard { return hear(ears, known, s) }
+	if coord, err = coordinator.New(config); err != nil {
+		return nil, nil, err
+	}
+	ears, err = l.listen(bus.EarsConfig{Cell: c.Cell, Name: c.Name, Known: known, Every: config.LookEvery})
+	if err != nil {
+		return nil, nil, err
+	}
+	return coord, ears.Close, nil
 }
 
 // settle fills in what is not given.
@@ -162,6 +195,7 @@ type link struct {
 	connected func() bool
 	serve     func(context.Context, bus.ServeConfig) error
 	close     func()
+	listen    func(bus.EarsConfig) (*bus.Ears, error)
 }
 
 // place says where NATS is, and what made this process join it if it did.
@@ -183,9 +217,12 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 			return nil, unreachable(err)
 		}
 		where := nc.ConnectedUrlRedacted()
-		if err := alone(ctx, bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell}), nc.IsConnected, c.Cell, where, config.Wait); err != nil {
-			nc.Close()
-			return nil, err
+		if c.Redis == "" { // else it stands by
+			client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
+			if err := alone(ctx, client, nc.IsConnected, c.Cell, where, config.Wait); err != nil {
+				nc.Close()
+				return nil, err
+			}
 		}
 		return &link{
 			where:     where,
@@ -194,7 +231,8 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 			serve: func(ctx context.Context, serve bus.ServeConfig) error {
 				return bus.Serve(ctx, nc, serve)
 			},
-			close: nc.Close,
+			listen: func(ears bus.EarsConfig) (*bus.Ears, error) { return bus.Listen(nc, ears) },
+			close:  nc.Close,
 		}, nil
 	}
 	server, err := bus.Embed(c.Listen)
@@ -212,6 +250,7 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 		serve: func(ctx context.Context, serve bus.ServeConfig) error {
 			return bus.Serve(ctx, nc, serve)
 		},
+		listen: func(ears bus.EarsConfig) (*bus.Ears, error) { return bus.Listen(nc, ears) },
 		close: func() {
 			nc.Close()
 			server.Close()

@@ -44,7 +44,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Mirror) {
 // Seat is the seat of an epoch of a cell of one partition.
 func Seat(number uint64) lease.Seat {
 	return lease.Seat{
-		Epoch: lease.Epoch{Number: number, Mark: math.MaxUint64 - number}, Name: fmt.Sprintf("c %d/ä", number), Partitions: 1,
+		Epoch: lease.Epoch{Number: number, Mark: math.MaxUint64 - number}, Name: fmt.Sprintf("c %d/ä", number), Partitions: 1, Mirror: math.MaxUint64 - 7,
 		Pulse: lease.Pulse{Beat: math.MaxUint64, Instant: 1_800_000_000_123_456_789, Wall: 1_800_000_001_123_456_789},
 	}
 }

@@ -84,6 +84,9 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		return err
 	}
 	defer stopListening()
+	if c.Redis != "" {
+		voice.Say("%s stands by for cell %s (%s); %s, HTTP at http://%s; %s", c.Name, c.Cell, origin, link.place(in), web.addr, state.place)
+	}
 	err = coord.Run(soft, func(ctx context.Context, l *coordinator.Leader) error {
 		defer site.lead(l)()
 		return link.serve(ctx, bus.ServeConfig{

@@ -20,6 +20,8 @@ type CoordinatorConfig struct {
 	Listen string
 	HTTP   string   // an address; a free port if empty
 	Args   []string // further flags
+	// Standby says that another one may lead: it is waited for until it lives.
+	Standby bool
 }
 
 // Coordinator is a coordinator process.
@@ -56,7 +58,11 @@ func (b Bin) Coordinator(ctx context.Context, c CoordinatorConfig) (*Coordinator
 		return nil, err
 	}
 	err = started.until(ctx, "readiness", func() error {
-		_, err := get(ctx, started.HTTP+"/readyz")
+		page := "/readyz"
+		if c.Standby {
+			page = "/healthz"
+		}
+		_, err := get(ctx, started.HTTP+page)
 		return err
 	})
 	if err != nil {

@@ -66,7 +66,7 @@ type Ears struct {
 
 	mu     sync.Mutex
 	began  time.Time
-	any    time.Time // something that was sent arrived
+	any    time.Time // the coordinator heard itself
 	silent time.Time // NATS said that nobody listens
 	served time.Time // a leader answered:
 	epoch  lease.Epoch
@@ -124,6 +124,7 @@ func Listen(nc *nats.Conn, cfg EarsConfig) (*Ears, error) {
 	for subject, hear := range map[string]nats.MsgHandler{
 		e.inbox + ".ping":                     e.pong,
 		e.inbox + ".hello":                    e.answered,
+		e.inbox + ".echo":                     e.echo,
 		helloSubject(cfg.Cell, cfg.Partition): e.asked,
 	} {
 		sub, err := nc.Subscribe(subject, hear)
@@ -157,6 +158,7 @@ func (e *Ears) ask() {
 	for {
 		// What is not connected is not asked, and a failure is heard as silence.
 		if e.nc.IsConnected() {
+			_ = e.nc.Publish(e.inbox+".echo", nil)
 			_ = e.nc.PublishRequest(pingSubject(e.cfg.Cell, e.cfg.Partition), e.inbox+".ping", nil)
 			every := helloEvery
 			if time.Since(e.began) < helloWait {
@@ -184,6 +186,13 @@ func (e *Ears) hello() []byte {
 	return body
 }
 
+// echo hears the coordinator itself: what it sends arrives.
+func (e *Ears) echo(*nats.Msg) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.any = time.Now()
+}
+
 // pong hears of the leader.
 func (e *Ears) pong(m *nats.Msg) {
 	var p pingMessage
@@ -191,7 +200,6 @@ func (e *Ears) pong(m *nats.Msg) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	e.any = now
 	switch {
 	case none:
 		e.silent = now

@@ -94,7 +94,7 @@ const (
 	maxReports  = 1 << 14
 	// How long requests under way may go on once serving ends. What can be
 	// answered at all is, and who waits in line is told to ask the next leader.
-	grace = 25 * time.Millisecond
+	grace = 10 * time.Millisecond
 	// How long draining may take.
 	drainWait = time.Second
 	// How much longer than its patience a request may be under way, and the

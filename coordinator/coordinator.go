@@ -50,7 +50,7 @@ func DefaultConfig(p *lease.Policy) Config {
 			Lag:        2 * time.Second,
 		},
 		RenewEvery: 50 * time.Millisecond,
-		LookEvery:  20 * time.Millisecond,
+		LookEvery:  10 * time.Millisecond,
 		Log:        slog.New(slog.DiscardHandler),
 	}
 }

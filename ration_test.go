@@ -179,7 +179,7 @@ func stress(t *testing.T, l *ration.Limiter, rnd *rand.Rand, spent *atomic.Int64
 		}
 		switch rnd.IntN(3) {
 		case 0:
-			h.Cancel() // long before a third of the window
+			h.Cancel() // long before it counts as spent
 		case 1:
 			h.Finish()
 			spent.Add(2)

@@ -10,14 +10,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ration/algo"
 	"ration/lease"
 )
 
 // FuzzPool takes bytes as steps of callers, of time, and of a lessor that answers
 // anything the wire can carry: to ids that are known, past or nobody's, with more
-// than was asked for, for no time or for ever. Whatever it answers, every token
-// granted is in one place, a report claims no more of a lease than it had, nothing
-// panics, and long after the last step nothing is held.
+// than was asked for and of other units, a gap apart or not, for no time or for
+// ever. Whatever it answers, everything granted is in one place, a report claims no
+// more of a lease than it had, nothing panics, and long after the last step nothing
+// is held.
 func FuzzPool(f *testing.F) {
 	f.Add([]byte("\x00\x01\x01\xff\x0a\x00\x00\x05\x03\x03\x02\x02\x01\x03\x00\x08\x04\x00\x09\x40\x0b\x0c\x00"))
 	f.Add([]byte("\x02\x05\x0a\x00\x01\x05\x04\x03\x03\x00\x00\x02\x02\x0b\x0d\x00\x09\xff\x0f\x06\x01"))
@@ -88,10 +90,10 @@ func (d *fuzzed) step() {
 	switch d.next() & 15 {
 	case 0, 1:
 		until := pick(d, []time.Duration{Forever, d.now, d.now + time.Millisecond, d.now + time.Second, d.now + time.Minute, -1})
-		d.calls = append(d.calls, d.pool.Ask(d.now, pick(d, []int64{1, 2, 7, 1 << 40, 1<<53 - 1}), d.next()&1 == 0, until))
+		d.calls = append(d.calls, d.pool.Ask(d.now, pick(d, []int64{1, 2, 7, 1 << 40, 1<<53 - 1}), d.next()&1 == 0, until, d.units()...))
 	case 2:
 		n := d.next() & 7
-		if d.pool.Allow(d.now, n) {
+		if d.pool.Allow(d.now, n, d.units()...) {
 			d.spent += n
 		}
 	case 3:
@@ -116,7 +118,7 @@ func (d *fuzzed) step() {
 		if c := d.call(); c != nil {
 			used := pick(d, []int64{0, 1, c.Cost(), c.Cost() + 1, -1, math.MaxInt64, math.MinInt64})
 			running := c.State() == Running
-			if err := d.pool.Settle(d.now, c, used); err == nil && running {
+			if err := d.pool.Settle(d.now, c, used, d.units()...); err == nil && running {
 				d.spent -= c.Cost() - used
 			}
 		}
@@ -155,7 +157,21 @@ var (
 )
 
 func (d *fuzzed) amount() lease.Amount {
-	return lease.Amount{Tokens: pick(d, numbers), Slots: pick(d, numbers)}
+	return lease.Amount{Tokens: pick(d, numbers), Slots: pick(d, numbers), Units: d.units()}
+}
+
+// units are none more often than not.
+func (d *fuzzed) units() lease.Units {
+	most := []int64{1, 7, 1 << 40, algo.MaxLimit}
+	switch d.next() & 15 {
+	case 1, 2, 3:
+		return lease.Units{{Unit: "w", N: pick(d, most)}}
+	case 4:
+		return lease.Units{{Unit: "v", N: pick(d, most)}}
+	case 5, 6:
+		return lease.Units{{Unit: "v", N: pick(d, most)}, {Unit: "w", N: pick(d, most)}}
+	}
+	return nil
 }
 
 // id is that of a copy that was sent, with its instant, or any.
@@ -172,6 +188,9 @@ func (d *fuzzed) answer() {
 	a := lease.Answer{ID: id, Outcome: lease.Outcome(1 + d.next()&3)}
 	if d.next()&3 > 0 {
 		a.Terms = lease.Terms{Window: pick(d, durations), Concurrent: d.next()&1 == 0, Unlimited: d.next()&7 == 0}
+		if d.next()&3 == 0 {
+			a.Terms.Spacing = pick(d, durations)
+		}
 	}
 	switch a.Outcome {
 	case lease.Granted:
@@ -195,15 +214,17 @@ func (d *fuzzed) report(heartbeat bool) {
 	for _, c := range r.Counts {
 		had, ok := d.granted[c.ID]
 		require.True(d.t, ok, "%v was never granted", c.ID)
-		claimed := c.Returned
-		last := int64(0)
+		var last lease.Point
 		for _, p := range c.Points {
 			require.GreaterOrEqual(d.t, p.Age, time.Duration(0), "%+v", c)
-			require.GreaterOrEqual(d.t, p.Count, last, "counts are cumulative: %+v", c)
-			last = p.Count
+			require.GreaterOrEqual(d.t, p.Count, last.Count, "counts are cumulative: %+v", c)
+			require.True(d.t, p.Units.Covers(last.Units), "counts are cumulative: %+v", c)
+			last = p
 		}
-		claimed += last
-		require.LessOrEqual(d.t, claimed, had.Tokens, "spent + returned of %+v", c)
+		require.LessOrEqual(d.t, last.Count+c.Returned, had.Tokens, "spent + returned of %+v", c)
+		for _, unit := range []string{"v", "w"} {
+			require.LessOrEqual(d.t, last.Units.Of(unit)+c.ReturnedUnits.Of(unit), had.Units.Of(unit), "%s spent + returned of %+v", unit, c)
+		}
 		require.LessOrEqual(d.t, c.Freed+c.Cut, had.Slots, "freed + cut of %+v", c)
 	}
 	d.reports = append(d.reports, r)
@@ -257,7 +278,9 @@ func (d *fuzzed) settle() {
 	}
 	b := d.pool.Books()
 	balanced(d.t, b, fmt.Sprintf("at %v", d.now))
+	balancedUnits(d.t, b, fmt.Sprintf("at %v", d.now))
 	require.True(d.t, min(b.Granted, b.Spent, b.Returned, b.Expired, b.Held) >= 0, "%+v", b)
+	require.True(d.t, min(b.UnitsGranted, b.UnitsSpent, b.UnitsReturned, b.UnitsExpired, b.UnitsHeld) >= 0, "%+v", b)
 	require.LessOrEqual(d.t, d.spent, b.Granted, "spends of what was never granted: %+v", b)
 }
 
@@ -281,6 +304,6 @@ func (d *fuzzed) end() {
 	d.pool.Replied(d.now, r, reply)
 	d.settle()
 	b := d.pool.Books()
-	require.Zero(d.t, b.Held, "%+v", b)
+	require.Zero(d.t, b.Held+b.UnitsHeld, "%+v", b)
 	require.True(d.t, d.pool.Idle(), "%+v", b)
 }

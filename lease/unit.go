@@ -99,9 +99,9 @@ func (u Units) Validate() error {
 		case a.N > algo.MaxLimit:
 			return fmt.Errorf("%w: %d of unit %q; no rule could grant more than %d", ErrBadRequest, a.N, a.Unit, algo.MaxLimit)
 		case i > 0 && a.Unit == u[i-1].Unit:
-			return fmt.Errorf("%w: the unit %q is named twice", ErrBadRequest, a.Unit)
+			return fmt.Errorf("%w: the unit %q is named twice; name it once", ErrBadRequest, a.Unit)
 		case i > 0 && a.Unit < u[i-1].Unit:
-			return fmt.Errorf("%w: the units %q and %q are not in order", ErrBadRequest, u[i-1].Unit, a.Unit)
+			return fmt.Errorf("%w: the units %q and %q are not in order; order them by name, or use UnitsOf", ErrBadRequest, u[i-1].Unit, a.Unit)
 		}
 	}
 	return nil

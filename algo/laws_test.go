@@ -71,7 +71,7 @@ var lawful = []struct {
 }
 
 // The machine checks after each step that free, held and spent make the limit,
-// that k free means k and not k+1 (B13), that a restored copy answers alike, and that
+// that k free means k and not k+1, that a restored copy answers alike, and that
 // waits are exact.
 func TestLawHoldsAtEachStep(t *testing.T) {
 	for _, c := range lawful {

@@ -30,7 +30,7 @@ func TestNothingOfAPaceIsFreeUntilItsGapIsOver(t *testing.T) {
 
 func TestReturnedRunIsFreeWhenItsSpendsAllow(t *testing.T) {
 	w := exact(t, "10/1s pace").Window(at)
-	t.Run("B76", func(t *testing.T) {
+	t.Run("nothing spent", func(t *testing.T) {
 		w.Take(at, 9)
 		w.Return(at.Add(100*ms), 9)
 		require.Equal(t, int64(10), w.Free(at.Add(100*ms)), "nothing was spent")
@@ -43,7 +43,7 @@ func TestReturnedRunIsFreeWhenItsSpendsAllow(t *testing.T) {
 		require.Zero(t, w.Free(now.Add(100*ms-1)))
 		require.Equal(t, int64(10), w.Free(now.Add(100*ms)))
 	})
-	t.Run("B79", func(t *testing.T) {
+	t.Run("some held", func(t *testing.T) {
 		now := at.Add(time.Second)
 		w.Take(now, 10)
 		w.Return(now, 3)
@@ -52,7 +52,7 @@ func TestReturnedRunIsFreeWhenItsSpendsAllow(t *testing.T) {
 }
 
 func TestPaceScenarios(t *testing.T) {
-	t.Run("B23", func(t *testing.T) {
+	t.Run("a call each gap", func(t *testing.T) {
 		w := exact(t, "1/100ms pace").Window(at)
 		for i := range time.Duration(10) {
 			now := at.Add(i * 100 * ms)
@@ -60,7 +60,7 @@ func TestPaceScenarios(t *testing.T) {
 			require.Equal(t, 0, spendAll(&w, now.Add(100*ms-1), 1), i)
 		}
 	})
-	t.Run("B37", func(t *testing.T) {
+	t.Run("wherever time begins", func(t *testing.T) {
 		for _, origin := range []algo.Instant{math.MinInt64, -5e9, 0, at, math.MaxInt64 - 3600e9} {
 			w := exact(t, "3/1s pace").Window(origin)
 			var granted []int
@@ -70,7 +70,7 @@ func TestPaceScenarios(t *testing.T) {
 			require.Equal(t, []int{1, 0, 1, 0, 1, 0, 1, 0, 1}, granted, origin)
 		}
 	})
-	t.Run("B62", func(t *testing.T) {
+	t.Run("a wait as long as it is told", func(t *testing.T) {
 		w := exact(t, "1/100ms pace").Window(at)
 		admitted := 0
 		for now := at; now < at.Add(2*time.Second); {
@@ -81,7 +81,7 @@ func TestPaceScenarios(t *testing.T) {
 		}
 		require.Equal(t, 20, admitted)
 	})
-	t.Run("B32", func(t *testing.T) {
+	t.Run("instants that go back", func(t *testing.T) {
 		w := exact(t, "10/1s pace").Window(at)
 		granted := 0
 		for range 1000 {
@@ -96,7 +96,7 @@ func TestPaceScenarios(t *testing.T) {
 // not divide.
 func TestFastPacesDoNotDrift(t *testing.T) {
 	for _, text := range []string{"3/1s pace", "6000/1s pace", "1000000/1h pace", "1000000000/1s pace", "7/1s pace"} {
-		t.Run("B08 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			spec := exact(t, text)
 			for _, run := range []int64{1, spec.Max()} {
 				w := spec.Window(at)

@@ -168,7 +168,7 @@ func bubble(t *testing.T, policy string, f func(t *testing.T, s *scripted)) {
 	synctest.Test(t, func(t *testing.T) { f(t, newScripted(t, policy)) })
 }
 
-// B56: with a context that has ended nothing is taken, and nothing sent.
+// With a context that has ended nothing is taken, and nothing sent.
 func TestAnEndedContextTakesNothing(t *testing.T) {
 	bubble(t, "limits: [{key: k, rules: [1000/1s]}]", func(t *testing.T, s *scripted) {
 		w := s.start(t, "w")
@@ -206,7 +206,7 @@ func TestACostBelowOneIsAnErrorThatNamesIt(t *testing.T) {
 	})
 }
 
-// B59: who stands behind a large caller is served when that leaves, at once.
+// Who stands behind a large caller is served when that leaves, at once.
 func TestACancelledHeadServesTheNext(t *testing.T) {
 	bubble(t, "limits: [{key: k, rules: [10/10s]}]", func(t *testing.T, s *scripted) {
 		w := s.start(t, "w")
@@ -229,7 +229,7 @@ func TestACancelledHeadServesTheNext(t *testing.T) {
 	})
 }
 
-// B62: a limit that is waited for is kept.
+// A limit that is waited for is kept.
 func TestWaitersKeepTheLimit(t *testing.T) {
 	bubble(t, "limits: [{key: k, rules: [1/100ms]}]", func(t *testing.T, s *scripted) {
 		w := s.start(t, "w")
@@ -251,7 +251,7 @@ func TestWaitersKeepTheLimit(t *testing.T) {
 	})
 }
 
-// B82 and B83: no more calls run than slots, and an overrunning call keeps its.
+// No more calls run than slots, and an overrunning call keeps its.
 func TestSlotsAreHeldUntilTheCallEnds(t *testing.T) {
 	bubble(t, "limits: [{key: k, rules: [2 concurrent]}]", func(t *testing.T, s *scripted) {
 		a, b := s.start(t, "a"), s.start(t, "b")
@@ -295,7 +295,7 @@ func errorsNil(t *testing.T, err error) bool {
 	return err == nil
 }
 
-// B88: what is refused takes nothing from what is left.
+// What is refused takes nothing from what is left.
 func TestAllowRefusesWhatIsNotThereAndKeepsTheRest(t *testing.T) {
 	bubble(t, "limits: [{key: k, rules: [10/1h]}]", func(t *testing.T, s *scripted) {
 		w := s.start(t, "w")

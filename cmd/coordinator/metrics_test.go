@@ -38,7 +38,7 @@ func get(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// B163: as many series as there are, however many keys; none is named.
+// As many series as there are, however many keys; none is named.
 func TestMetricsCountTokensAndNeverNameKeys(t *testing.T) {
 	lead(t, func(ctx context.Context, s *site, l *coordinator.Leader) {
 		for i := range 600 {

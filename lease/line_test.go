@@ -124,6 +124,7 @@ func TestRecallWhereSomeIsFreeButNotEnough(t *testing.T) {
 	require.Len(t, got.Recalls, 1)
 	require.Equal(t, idle.ID.Holder, got.Recalls[0].Holder)
 	require.Equal(t, int64(1), got.Recalls[0].Slots)
+	require.Equal(t, int64(1), l.Stats().RecalledSome)
 }
 
 // TestNeedsOfAFullLineDoNotOverflow: what the line needs in all is more than an

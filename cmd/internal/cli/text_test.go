@@ -73,6 +73,10 @@ func TestPrintableTextsThatDifferLookDifferent(t *testing.T) {
 	})
 }
 
+func TestOneIsNotMany(t *testing.T) {
+	require.Equal(t, "0 slots, 1 slot, 2 slots", Plural(0, "slot")+", "+Plural(1, "slot")+", "+Plural(int64(2), "slot"))
+}
+
 func TestScreenErasesTheLineBeforeOthers(t *testing.T) {
 	var b bytes.Buffer
 	s := &Screen{err: &b, live: true}

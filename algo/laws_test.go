@@ -120,7 +120,7 @@ func TestLawHoldsWithManyMarks(t *testing.T) {
 		m.stride = int64(time.Millisecond)
 		for range 12 {
 			m.run(1000)
-			require.LessOrEqual(t, len(m.window.State(m.now).Marks), 2049, m.where())
+			require.LessOrEqual(t, len(m.window.State(m.now).Marks), algo.MaxMarks, m.where())
 		}
 		require.Greater(t, len(m.window.State(m.now).Marks), 1024, "the grid was not reached: %s", m.where())
 		m.drain()

@@ -11,7 +11,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 .PHONY: help build run test nginx race sim mutants fuzz lint bench bench-peers proof clean
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 
 build: ## build bin/coordinator, bin/worker and bin/strictupstream
 	$(GO) build -o bin/ ./cmd/coordinator ./cmd/worker ./integration/upstream/cmd/strictupstream

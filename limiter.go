@@ -24,7 +24,8 @@ func (l *Limiter) Allow() bool { return l.inner.AllowN(1) }
 // asked for, so ask again, or Wait. It is false for n below 1, while callers wait
 // here, and always on a key with a concurrency rule, where Acquire works.
 //
-// With Units it is the same for all that the call costs.
+// With Units it is the same for all that the call costs: it takes a lock, and is
+// false if they are not as Units says.
 func (l *Limiter) AllowN(n int64, opts ...CallOption) bool {
 	if len(opts) > 0 {
 		return l.inner.AllowN(n, charged(opts, true)...)
@@ -36,10 +37,10 @@ func (l *Limiter) AllowN(n int64, opts ...CallOption) bool {
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
 // WaitN waits until n tokens are spent, and with Units what else the call costs.
-// n below 1 is an error. If ctx ends first
-// the error is ctx's, nothing is spent, and what had been granted serves the next
-// caller. A *Refused says that waiting does not help, or is known to take longer
-// than ctx allows. On a key with a concurrency rule it is ErrNeedsHandle.
+// n below 1 is an error. If ctx ends first the error is ctx's, nothing is spent,
+// and what had been granted serves the next caller. A *Refused says that waiting
+// does not help, or is known to take longer than ctx allows. On a key with a
+// concurrency rule it is ErrNeedsHandle.
 func (l *Limiter) WaitN(ctx context.Context, n int64, opts ...CallOption) error {
 	return outward(l.inner.WaitN(ctx, n, charged(opts, true)...))
 }
@@ -77,8 +78,9 @@ func (h *Handle) Waited() time.Duration { return h.inner.Waited() }
 func (h *Handle) Finish() { h.inner.Finish() }
 
 // Cancel says that the call never left: its tokens serve the next caller or go
-// back at once, unless they have been reported as spent, which happens a third of
-// the shortest window after Acquire at the latest.
+// back at once, until half a second after the spend, or a sixth of the shortest
+// window if that is less; from then on they count as spent. Under a pace rule they
+// are spent for good, since the gap has begun.
 func (h *Handle) Cancel() { h.inner.Cancel() }
 
 // Abandon says that the call left, but that nobody waits for its answer any more.

@@ -130,7 +130,7 @@ func TestTheFirstEndOfAHandleCounts(t *testing.T) {
 }
 
 // Allow, Wait, Acquire, cancels and ends from many goroutines at once: the limit
-// is kept, nobody stays blocked (B61), and the books balance.
+// is kept, nobody stays blocked, and the books balance.
 func TestLawHoldsUnderAStressOfAllCallsAtOnce(t *testing.T) {
 	client, l := local(t, "limits: [{key: k, rules: [5000/1h]}]", "k")
 	var spent atomic.Int64
@@ -179,7 +179,7 @@ func stress(t *testing.T, l *ration.Limiter, rnd *rand.Rand, spent *atomic.Int64
 		}
 		switch rnd.IntN(3) {
 		case 0:
-			h.Cancel() // long before a third of the window
+			h.Cancel() // long before it counts as spent
 		case 1:
 			h.Finish()
 			spent.Add(2)

@@ -10,9 +10,9 @@ import (
 type Allowance struct {
 	// Guard is how much later one call may reach the upstream than another:
 	// sliding windows grow by it, the burst of a bucket shrinks by what flows in
-	// meanwhile, rounded up, each gap of a pace grows by it, a spend that near a boundary of a fixed window or of
-	// a counter counts on both sides of it, and a slot that was settled is free
-	// that much later. From 0 to MaxPeriod.
+	// meanwhile, rounded up, each gap of a pace grows by it, a spend near a boundary
+	// of a fixed window or of a counter counts on both sides of it, and a slot that
+	// was settled is free that much later. From 0 to MaxPeriod.
 	Guard time.Duration
 	// PPM is how much, in millionths, the rates of the clocks involved may
 	// differ: the periods of sliding windows, buckets and paces grow by it, and the

@@ -11,7 +11,7 @@ import (
 )
 
 func TestBucketRefillsToTheNanosecond(t *testing.T) {
-	t.Run("B04", func(t *testing.T) {
+	t.Run("periods that do not divide", func(t *testing.T) {
 		w := exact(t, "10/13s bucket burst=1").Window(at)
 		for i := range time.Duration(1000) {
 			now := at.Add(i * 1300 * ms)
@@ -21,7 +21,7 @@ func TestBucketRefillsToTheNanosecond(t *testing.T) {
 			require.Equal(t, time.Duration(1), wait)
 		}
 	})
-	t.Run("B05", func(t *testing.T) {
+	t.Run("polled often", func(t *testing.T) {
 		w := exact(t, "1/1h bucket burst=1").Window(at)
 		require.Equal(t, 1, spendAll(&w, at, 2))
 		for polled := 7 * time.Second; polled < time.Hour; polled += 7 * time.Second {
@@ -39,7 +39,7 @@ func TestBucketNeverOverflows(t *testing.T) {
 		"1000000000000000/1d bucket",
 		"1000000000000000/1ns bucket",
 	} {
-		t.Run("B07 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			spec := exact(t, text)
 			for _, idle := range []time.Duration{12 * time.Hour, 30 * day, 3650 * day, math.MaxInt64} {
 				w := spec.Window(at)
@@ -52,7 +52,7 @@ func TestBucketNeverOverflows(t *testing.T) {
 			}
 		})
 	}
-	t.Run("B10", func(t *testing.T) {
+	t.Run("more than there ever is", func(t *testing.T) {
 		w := exact(t, "1/1y bucket burst=1000").Window(at)
 		_, ok := w.Wait(at, math.MaxInt64, nil)
 		require.False(t, ok)
@@ -74,7 +74,7 @@ func TestBucketNeverOverflows(t *testing.T) {
 }
 
 func TestFastRatesAreLimitedWithoutDrift(t *testing.T) {
-	t.Run("B08 burst", func(t *testing.T) {
+	t.Run("burst", func(t *testing.T) {
 		w := exact(t, "6000/1s bucket burst=6000").Window(at)
 		for left := int64(5999); left >= 0; left-- {
 			require.Equal(t, 1, spendAll(&w, at, 1))
@@ -89,7 +89,7 @@ func TestFastRatesAreLimitedWithoutDrift(t *testing.T) {
 		"3/1s bucket burst=1",
 		"7/1s bucket burst=3",
 	} {
-		t.Run("B08 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			spec := exact(t, text)
 			w := spec.Window(at)
 			var granted int64
@@ -111,14 +111,14 @@ func TestFastRatesAreLimitedWithoutDrift(t *testing.T) {
 }
 
 func TestWaitCountsWhatIsThereAlready(t *testing.T) {
-	t.Run("B19", func(t *testing.T) {
+	t.Run("one of two is there", func(t *testing.T) {
 		w := exact(t, "1/1s bucket burst=3").Window(at)
 		require.Equal(t, 2, spendAll(&w, at, 2))
 		wait, ok := w.Wait(at, 2, nil)
 		require.True(t, ok)
 		require.Equal(t, time.Second, wait)
 	})
-	t.Run("B20", func(t *testing.T) {
+	t.Run("a refusal between", func(t *testing.T) {
 		w := exact(t, "1/1s bucket burst=1").Window(at)
 		require.Equal(t, 1, spendAll(&w, at, 1))
 		require.Equal(t, 0, spendAll(&w, at.Add(200*ms), 1))
@@ -130,18 +130,16 @@ func TestWaitCountsWhatIsThereAlready(t *testing.T) {
 }
 
 func TestIdleBucketHoldsNoMoreThanItsBurst(t *testing.T) {
-	t.Run("B14", func(t *testing.T) {
-		w := exact(t, "10/30s bucket").Window(at)
-		w.Take(at, 5)
-		w.Settle(at, 3, at)
-		w.Return(at, 2)
-		require.Equal(t, int64(10), w.Free(at.Add(10*time.Minute)))
-	})
+	w := exact(t, "10/30s bucket").Window(at)
+	w.Take(at, 5)
+	w.Settle(at, 3, at)
+	w.Return(at, 2)
+	require.Equal(t, int64(10), w.Free(at.Add(10*time.Minute)))
 }
 
 func TestOlderInstantsMintNothing(t *testing.T) {
 	for _, text := range []string{"10/1s bucket", "10/1s", "10/1s fixed", "10/1s counter"} {
-		t.Run("B32 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			granted := 0
 			for range 1000 {
@@ -201,7 +199,7 @@ func TestBucketWaitEndsInTheInstantOfADue(t *testing.T) {
 }
 
 func TestBucketRefillsWhileItIsInUse(t *testing.T) {
-	t.Run("B16", func(t *testing.T) {
+	t.Run("a call each second", func(t *testing.T) {
 		w := exact(t, "10/30s bucket").Window(at)
 		var left []int64
 		for second := range time.Duration(10) {
@@ -211,7 +209,7 @@ func TestBucketRefillsWhileItIsInUse(t *testing.T) {
 		}
 		require.Equal(t, []int64{9, 8, 7, 7, 6, 5, 5, 4, 3, 3}, left)
 	})
-	t.Run("B17", func(t *testing.T) {
+	t.Run("after a rest", func(t *testing.T) {
 		for _, idle := range []time.Duration{4 * time.Second, 30 * time.Second, time.Hour} {
 			w := exact(t, "1/1s bucket burst=3").Window(at)
 			require.Equal(t, 1, spendAll(&w, at, 1))

@@ -39,13 +39,13 @@ func TestCounterEstimates(t *testing.T) {
 		require.Equal(t, int64(4), w.Spent(5), "10/3 of the 10")
 		require.Zero(t, w.Spent(6))
 	})
-	t.Run("B23", func(t *testing.T) {
+	t.Run("periods are half open", func(t *testing.T) {
 		w := exact(t, "1/100ms counter").Window(minute)
 		require.Equal(t, 1, spendAll(&w, minute, 5))
 		require.Equal(t, 0, spendAll(&w, minute.Add(200*ms-1), 5))
 		require.Equal(t, 1, spendAll(&w, minute.Add(200*ms), 5))
 	})
-	t.Run("B37", func(t *testing.T) {
+	t.Run("wherever time begins", func(t *testing.T) {
 		for _, origin := range []algo.Instant{-5e9, 0, 1<<63 - 1 - 3600e9} {
 			w := exact(t, "4/100ms counter").Window(origin)
 			start := origin.Add(-time.Duration(origin%1e8+1e8) % 1e8).Add(200 * ms)
@@ -59,34 +59,30 @@ func TestCounterEstimates(t *testing.T) {
 }
 
 func TestCounterNeverLocksForGood(t *testing.T) {
-	t.Run("B28", func(t *testing.T) {
-		second := utc("2026-01-15 12:00:00")
-		w := exact(t, "1/1s counter").Window(second)
-		granted := map[time.Duration]int{}
-		for i := range time.Duration(200) {
-			if spendAll(&w, second.Add(i*100*ms), 1) == 1 {
-				granted[i/10]++
-			}
+	second := utc("2026-01-15 12:00:00")
+	w := exact(t, "1/1s counter").Window(second)
+	granted := map[time.Duration]int{}
+	for i := range time.Duration(200) {
+		if spendAll(&w, second.Add(i*100*ms), 1) == 1 {
+			granted[i/10]++
 		}
-		require.Len(t, granted, 10)
-		for period, n := range granted {
-			require.Equal(t, 1, n, period)
-		}
-	})
+	}
+	require.Len(t, granted, 10)
+	for period, n := range granted {
+		require.Equal(t, 1, n, period)
+	}
 }
 
 func TestCounterRemembersThePeriodBefore(t *testing.T) {
-	t.Run("B29", func(t *testing.T) {
-		hour := utc("2026-01-15 00:00:00")
-		spec := exact(t, "10/1h counter")
-		w := spec.Window(hour)
-		require.Equal(t, 1, spendAll(&w, hour, 1))
-		require.Equal(t, 8, spendAll(&w, hour.Add(59*time.Minute), 8))
-		w = spec.Restore(w.State(hour.Add(time.Hour)))
-		require.Equal(t, 1, spendAll(&w, hour.Add(61*time.Minute), 10))
-		require.False(t, w.Idle(hour.Add(2*time.Hour)))
-		require.True(t, w.Idle(hour.Add(3*time.Hour)))
-	})
+	hour := utc("2026-01-15 00:00:00")
+	spec := exact(t, "10/1h counter")
+	w := spec.Window(hour)
+	require.Equal(t, 1, spendAll(&w, hour, 1))
+	require.Equal(t, 8, spendAll(&w, hour.Add(59*time.Minute), 8))
+	w = spec.Restore(w.State(hour.Add(time.Hour)))
+	require.Equal(t, 1, spendAll(&w, hour.Add(61*time.Minute), 10))
+	require.False(t, w.Idle(hour.Add(2*time.Hour)))
+	require.True(t, w.Idle(hour.Add(3*time.Hour)))
 }
 
 // A held token weighs in full, in whichever period; its age is not used.

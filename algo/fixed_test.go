@@ -50,38 +50,32 @@ func TestFixedPeriodsStartOnTheCalendar(t *testing.T) {
 }
 
 func TestDayResetsOnceAtMidnight(t *testing.T) {
-	t.Run("B41", func(t *testing.T) {
-		w := exact(t, "100/day fixed tz=UTC").Window(utc("2026-01-15 23:50:00"))
-		require.Equal(t, 100, spendAll(&w, utc("2026-01-15 23:50:00"), 200))
-		require.Equal(t, 100, spendAll(&w, utc("2026-01-16 00:05:00"), 200))
-		require.Equal(t, 0, spendAll(&w, utc("2026-01-16 00:06:00"), 1))
-		require.Equal(t, 0, spendAll(&w, utc("2026-01-16 12:00:00"), 1))
-		require.Equal(t, 100, spendAll(&w, utc("2026-01-17 00:00:00"), 200))
-	})
+	w := exact(t, "100/day fixed tz=UTC").Window(utc("2026-01-15 23:50:00"))
+	require.Equal(t, 100, spendAll(&w, utc("2026-01-15 23:50:00"), 200))
+	require.Equal(t, 100, spendAll(&w, utc("2026-01-16 00:05:00"), 200))
+	require.Equal(t, 0, spendAll(&w, utc("2026-01-16 00:06:00"), 1))
+	require.Equal(t, 0, spendAll(&w, utc("2026-01-16 12:00:00"), 1))
+	require.Equal(t, 100, spendAll(&w, utc("2026-01-17 00:00:00"), 200))
 }
 
 func TestFixedPeriodIsHalfOpen(t *testing.T) {
-	t.Run("B23", func(t *testing.T) {
-		noon := utc("2026-01-15 12:00:00")
-		w := exact(t, "1/100ms fixed").Window(noon)
-		require.Equal(t, 1, spendAll(&w, noon, 3))
-		require.Equal(t, 0, spendAll(&w, noon.Add(100*ms-1), 1))
-		for i := time.Duration(1); i < 10; i++ {
-			require.Equal(t, 1, spendAll(&w, noon.Add(i*100*ms), 3), i)
-		}
-	})
+	noon := utc("2026-01-15 12:00:00")
+	w := exact(t, "1/100ms fixed").Window(noon)
+	require.Equal(t, 1, spendAll(&w, noon, 3))
+	require.Equal(t, 0, spendAll(&w, noon.Add(100*ms-1), 1))
+	for i := time.Duration(1); i < 10; i++ {
+		require.Equal(t, 1, spendAll(&w, noon.Add(i*100*ms), 3), i)
+	}
 }
 
 func TestFixedPeriodNeverGoesBack(t *testing.T) {
-	t.Run("B34", func(t *testing.T) {
-		noon := utc("2026-01-15 12:00:00")
-		w := exact(t, "5/60s fixed").Window(noon)
-		require.Equal(t, 5, spendAll(&w, noon.Add(30*time.Second), 9))
-		require.Equal(t, 0, spendAll(&w, noon.Add(20*time.Second), 1))
-		require.Equal(t, 3, spendAll(&w, noon.Add(62*time.Second), 3))
-		require.Equal(t, 2, spendAll(&w, noon.Add(58*time.Second), 9))
-		require.Equal(t, 5, spendAll(&w, noon.Add(time.Hour), 10))
-	})
+	noon := utc("2026-01-15 12:00:00")
+	w := exact(t, "5/60s fixed").Window(noon)
+	require.Equal(t, 5, spendAll(&w, noon.Add(30*time.Second), 9))
+	require.Equal(t, 0, spendAll(&w, noon.Add(20*time.Second), 1))
+	require.Equal(t, 3, spendAll(&w, noon.Add(62*time.Second), 3))
+	require.Equal(t, 2, spendAll(&w, noon.Add(58*time.Second), 9))
+	require.Equal(t, 5, spendAll(&w, noon.Add(time.Hour), 10))
 }
 
 // Held tokens may be spent on either side of a boundary, so they count on both.

@@ -71,7 +71,7 @@ var lawful = []struct {
 }
 
 // The machine checks after each step that free, held and spent make the limit,
-// that k free means k and not k+1 (B13), that a restored copy answers alike, and that
+// that k free means k and not k+1, that a restored copy answers alike, and that
 // waits are exact.
 func TestLawHoldsAtEachStep(t *testing.T) {
 	for _, c := range lawful {
@@ -120,7 +120,7 @@ func TestLawHoldsWithManyMarks(t *testing.T) {
 		m.stride = int64(time.Millisecond)
 		for range 12 {
 			m.run(1000)
-			require.LessOrEqual(t, len(m.window.State(m.now).Marks), 2049, m.where())
+			require.LessOrEqual(t, len(m.window.State(m.now).Marks), algo.MaxMarks, m.where())
 		}
 		require.Greater(t, len(m.window.State(m.now).Marks), 1024, "the grid was not reached: %s", m.where())
 		m.drain()

@@ -205,8 +205,8 @@ func TestDecisionsAreThoseOfANaiveList(t *testing.T) {
 		scale int64
 		guard time.Duration
 	}{
-		"B22 2/10s":     {"2/10s", naiveSliding(2, 10*second), 10 * second, 0},
-		"B22 7/1s":      {"7/1s", naiveSliding(7, second), second, 0},
+		"2/10s":         {"2/10s", naiveSliding(2, 10*second), 10 * second, 0},
+		"7/1s":          {"7/1s", naiveSliding(7, second), second, 0},
 		"day":           {"5/1d fixed", naiveDay(5), 86400 * second, 0},
 		"bucket":        {"10/13s bucket burst=4", naiveBucket(10, 4, 13*second), 5 * second, 0},
 		"bucket 3/7ns":  {"3/7ns bucket burst=5", naiveBucket(3, 5, 7), 9, 0},

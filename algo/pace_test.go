@@ -3,7 +3,6 @@ package algo_test
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestNothingOfAPaceIsFreeUntilItsGapIsOver(t *testing.T) {
 
 func TestReturnedRunIsFreeWhenItsSpendsAllow(t *testing.T) {
 	w := exact(t, "10/1s pace").Window(at)
-	t.Run("B76", func(t *testing.T) {
+	t.Run("nothing spent", func(t *testing.T) {
 		w.Take(at, 9)
 		w.Return(at.Add(100*ms), 9)
 		require.Equal(t, int64(10), w.Free(at.Add(100*ms)), "nothing was spent")
@@ -43,7 +42,7 @@ func TestReturnedRunIsFreeWhenItsSpendsAllow(t *testing.T) {
 		require.Zero(t, w.Free(now.Add(100*ms-1)))
 		require.Equal(t, int64(10), w.Free(now.Add(100*ms)))
 	})
-	t.Run("B79", func(t *testing.T) {
+	t.Run("some held", func(t *testing.T) {
 		now := at.Add(time.Second)
 		w.Take(now, 10)
 		w.Return(now, 3)
@@ -52,7 +51,7 @@ func TestReturnedRunIsFreeWhenItsSpendsAllow(t *testing.T) {
 }
 
 func TestPaceScenarios(t *testing.T) {
-	t.Run("B23", func(t *testing.T) {
+	t.Run("a call each gap", func(t *testing.T) {
 		w := exact(t, "1/100ms pace").Window(at)
 		for i := range time.Duration(10) {
 			now := at.Add(i * 100 * ms)
@@ -60,7 +59,7 @@ func TestPaceScenarios(t *testing.T) {
 			require.Equal(t, 0, spendAll(&w, now.Add(100*ms-1), 1), i)
 		}
 	})
-	t.Run("B37", func(t *testing.T) {
+	t.Run("wherever time begins", func(t *testing.T) {
 		for _, origin := range []algo.Instant{math.MinInt64, -5e9, 0, at, math.MaxInt64 - 3600e9} {
 			w := exact(t, "3/1s pace").Window(origin)
 			var granted []int
@@ -70,7 +69,7 @@ func TestPaceScenarios(t *testing.T) {
 			require.Equal(t, []int{1, 0, 1, 0, 1, 0, 1, 0, 1}, granted, origin)
 		}
 	})
-	t.Run("B62", func(t *testing.T) {
+	t.Run("a wait as long as it is told", func(t *testing.T) {
 		w := exact(t, "1/100ms pace").Window(at)
 		admitted := 0
 		for now := at; now < at.Add(2*time.Second); {
@@ -81,7 +80,7 @@ func TestPaceScenarios(t *testing.T) {
 		}
 		require.Equal(t, 20, admitted)
 	})
-	t.Run("B32", func(t *testing.T) {
+	t.Run("instants that go back", func(t *testing.T) {
 		w := exact(t, "10/1s pace").Window(at)
 		granted := 0
 		for range 1000 {
@@ -96,7 +95,7 @@ func TestPaceScenarios(t *testing.T) {
 // not divide.
 func TestFastPacesDoNotDrift(t *testing.T) {
 	for _, text := range []string{"3/1s pace", "6000/1s pace", "1000000/1h pace", "1000000000/1s pace", "7/1s pace"} {
-		t.Run("B08 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			spec := exact(t, text)
 			for _, run := range []int64{1, spec.Max()} {
 				w := spec.Window(at)
@@ -241,69 +240,4 @@ func TestPaceStopsAtTheEndOfTime(t *testing.T) {
 	_, ok := w.Wait(at, 1, nil)
 	require.False(t, ok)
 	require.Zero(t, w.Free(math.MaxInt64))
-}
-
-// paced drives a pace as a fleet does: a run is spent call by call, a gap after the
-// one before it or later, some of it goes back, and what was spent is told of late,
-// in pieces, dated at the spend or after it.
-func paced(w *algo.Window, spec *algo.Spec, random *rand.Rand) (spends []spend) {
-	now, gap := at, int64(spec.Gap())
-	for range 200 {
-		now = now.Add(time.Duration(random.Int64N(gap) * random.Int64N(2)))
-		free := w.Free(now)
-		if free == 0 {
-			wait, _ := w.Wait(now, 1, nil)
-			now = now.Add(wait)
-			continue
-		}
-		left := 1 + random.Int64N(free)
-		w.Take(now, left)
-		type told struct{ n, dated int64 }
-		var tell []told
-		next := int64(now) + random.Int64N(gap)*random.Int64N(2)
-		for left > 0 && random.Int64N(8) > 0 {
-			n := min(left, 1+random.Int64N(3)*random.Int64N(2))
-			spends = append(spends, spend{next, n})
-			tell = append(tell, told{n, next + random.Int64N(gap)*random.Int64N(2)})
-			left -= n
-			next += n*gap + random.Int64N(gap)*random.Int64N(2)
-		}
-		for i := range tell {
-			j := i + int(random.Int64N(int64(len(tell)-i)))
-			tell[i], tell[j] = tell[j], tell[i]
-			now = max(now, algo.Instant(tell[i].dated)).Add(time.Duration(random.Int64N(gap) * random.Int64N(2)))
-			w.Settle(now, tell[i].n, algo.Instant(tell[i].dated))
-		}
-		w.Return(now, left)
-	}
-	return spends
-}
-
-func TestRunsOfAPaceKeepItsGapsBetweenThem(t *testing.T) {
-	for _, c := range []struct {
-		rule          string
-		allowance     algo.Allowance
-		limit, period int64
-	}{
-		{"10/1s pace", algo.Allowance{}, 10, int64(time.Second)},
-		{"3/7ns pace", algo.Allowance{}, 3, 7},
-		{"7/1s pace", algo.Allowance{PPM: 200}, 7, int64(time.Second)},
-		{"5/1m pace", algo.Allowance{Guard: 2 * time.Second}, 5, int64(time.Minute)},
-	} {
-		t.Run(fmt.Sprint(c.rule, c.allowance), func(t *testing.T) {
-			spec := algo.Compile(must(t, c.rule), c.allowance)
-			for seed := range uint64(30) {
-				w := spec.Window(at)
-				spends := paced(&w, spec, seeded(seed))
-				require.NotEmpty(t, spends)
-				require.False(t, tooSoon(spends, c.limit, c.period), "seed %d", seed)
-				if ppm := c.allowance.PPM; ppm > 0 { // one less, since growing and slowing are no inverses
-					require.False(t, tooSoon(slow(spends, ppm-1), c.limit, c.period), "seed %d", seed)
-				}
-				if guard := int64(c.allowance.Guard); guard > 0 {
-					require.False(t, tooSoon(late(spends, guard), c.limit, c.period), "seed %d", seed)
-				}
-			}
-		})
-	}
 }

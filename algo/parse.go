@@ -93,7 +93,7 @@ func (p *parser) rule() error {
 			return err
 		}
 	}
-	return p.settle()
+	return p.complete()
 }
 
 // nothingMore refuses whatever follows a word that ends a rule.
@@ -209,8 +209,8 @@ func (p *parser) zone() error {
 	return nil
 }
 
-// settle fills in defaults and checks what depends on the kind.
-func (p *parser) settle() error {
+// complete fills in defaults and checks what depends on the kind.
+func (p *parser) complete() error {
 	if p.kindColumn == 0 {
 		p.Kind = Sliding
 	}

@@ -212,7 +212,7 @@ func TestRuleTextIsRefusedWithColumnAndRemedy(t *testing.T) {
 
 func TestPeriodsBeyondTheLongestAreNoRules(t *testing.T) {
 	for _, text := range []string{"5/1000000h", "5/300y", "5/10000000000s", "5/1000000h fixed", "5/300y bucket"} {
-		t.Run("B43 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			_, err := algo.ParseRule(text)
 			require.ErrorContains(t, err, "the period is too long; write at most 3650d")
 		})
@@ -221,12 +221,12 @@ func TestPeriodsBeyondTheLongestAreNoRules(t *testing.T) {
 
 func TestFractionsAreNoRules(t *testing.T) {
 	for _, text := range []string{"0.2/1s", "0.2/1s bucket", "2/1s bucket burst=0.66", "0.5 concurrent"} {
-		t.Run("B91 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			_, err := algo.ParseRule(text)
 			require.ErrorContains(t, err, "is a fraction; write a whole number")
 		})
 	}
-	t.Run("B91 burst that is not written", func(t *testing.T) {
+	t.Run("burst that is not written", func(t *testing.T) {
 		require.Equal(t, int64(1), must(t, "1/5s bucket").Burst)
 	})
 }

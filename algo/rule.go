@@ -75,7 +75,7 @@ type Rule struct {
 	Zone string
 	// Unit is the name of what the rule counts, and empty for calls: a call that
 	// says that it costs so many of the unit takes as many, and any other call
-	// takes nothing of the rule. Only a rate rule has one.
+	// takes nothing of the rule. Only a rate rule other than a pace has one.
 	Unit string
 }
 

@@ -13,8 +13,10 @@ const (
 	// ones. Their tokens are out for up to one part longer, so use is at least
 	// 1 - 1/gridMarks. Dates of live marks lie in (now - span, now + one part],
 	// where there are at most gridMarks+1 multiples of a part; so there are
-	// never more than exactMarks + gridMarks + 1 marks.
+	// never more than MaxMarks.
 	gridMarks = 1024
+	// MaxMarks is the most spends that a window remembers apart.
+	MaxMarks = exactMarks + gridMarks + 1
 	// keptMarks is how much room a trail keeps however few marks are left.
 	keptMarks = 64
 )

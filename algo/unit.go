@@ -12,6 +12,9 @@ const Calls = "call"
 // MaxUnitLen is the longest name of a unit, in bytes.
 const MaxUnitLen = 32
 
+// UnitRemedy says what the name of a unit has to be.
+const UnitRemedy = "a name is 1 to 32 of a-z, 0-9, _ and -, and begins with a letter"
+
 // UnitFault says what is wrong with the name of a unit, or nothing. A name is 1
 // to MaxUnitLen of a-z, 0-9, "_" and "-", and begins with a letter.
 func UnitFault(name string) string {
@@ -33,7 +36,7 @@ func UnitFault(name string) string {
 
 // unit reads what follows "unit".
 func (p *parser) unit() error {
-	const remedy = "write unit=NAME, such as unit=tokens; a name is 1 to 32 of a-z, 0-9, _ and -, and begins with a letter"
+	const remedy = "write unit=NAME, such as unit=tokens; " + UnitRemedy
 	if !p.accept('=') {
 		return p.fail(p.column(), remedy, `"=" is missing where %s is`, p.found())
 	}

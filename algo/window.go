@@ -86,8 +86,8 @@ func (w *Window) Return(now Instant, n int64) {
 // Settle moves n from held to spent, as spent at the instant at, from which the
 // rule counts when they come back; what would have come back by now is free at
 // once. Buckets and counters count from now instead, and a pace begins n gaps, from
-// at on, in which nothing is free. Where now is taken as later,
-// so is at. It panics if n is negative or above Held, or if at is later than now.
+// at on, in which nothing is free. Where now is taken as later, so is at. It panics
+// if n is negative or above Held, or if at is later than now.
 func (w *Window) Settle(now Instant, n int64, at Instant) {
 	if at > now {
 		panic(fmt.Sprintf("algo: settle at %d of a spend at %d, %v later", now, at, at.Sub(now)))

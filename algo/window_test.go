@@ -13,7 +13,7 @@ import (
 
 func TestLimitZeroRefusesAlways(t *testing.T) {
 	for _, text := range []string{"0/1s", "0/1s fixed", "0/1s bucket", "0/1s bucket burst=0", "0/1s counter", "0/1s pace", "0 concurrent"} {
-		t.Run("B01 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			spec := exact(t, text)
 			w := spec.Window(at)
 			require.Zero(t, spec.Max())
@@ -23,7 +23,7 @@ func TestLimitZeroRefusesAlways(t *testing.T) {
 			require.Zero(t, w.Free(math.MaxInt64))
 		})
 	}
-	t.Run("B01 0/1s bucket burst=1", func(t *testing.T) {
+	t.Run("0/1s bucket burst=1", func(t *testing.T) {
 		w := exact(t, "0/1s bucket burst=1").Window(at)
 		require.Equal(t, 1, spendAll(&w, at, 1000))
 		_, ok := w.Wait(at, 1, nil)
@@ -41,7 +41,7 @@ func TestWorstTrailingWindowIsWhatTheRuleSays(t *testing.T) {
 		"2/10s counter":        3,
 		"2/10s pace":           2,
 	} {
-		t.Run("B31 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			var spends []spend
 			for now := at; now < at.Add(time.Minute); now = now.Add(10 * ms) {
@@ -58,14 +58,14 @@ func TestWorstTrailingWindowIsWhatTheRuleSays(t *testing.T) {
 
 func TestReturnedTokensComeBackOnce(t *testing.T) {
 	for _, text := range []string{"10/1s", "10/1s fixed", "10/1s bucket", "10/1s counter", "10 concurrent"} {
-		t.Run("B76 "+text, func(t *testing.T) {
+		t.Run("together "+text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			w.Take(at, 9)
 			w.Return(at.Add(100*ms), 9)
 			require.Equal(t, int64(10), w.Free(at.Add(200*ms)))
 			require.Equal(t, int64(10), w.Free(at.Add(1001*ms)))
 		})
-		t.Run("B77 "+text, func(t *testing.T) {
+		t.Run("one by one "+text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			for i := range time.Duration(9) {
 				now := at.Add(i * 100 * ms)
@@ -75,7 +75,7 @@ func TestReturnedTokensComeBackOnce(t *testing.T) {
 			w.Take(at.Add(1001*ms), 1)
 			require.Equal(t, int64(9), w.Free(at.Add(1001*ms)))
 		})
-		t.Run("B79 "+text, func(t *testing.T) {
+		t.Run("some of them "+text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			w.Take(at, 10)
 			require.Zero(t, w.Free(at.Add(ms)))
@@ -89,7 +89,7 @@ func TestReturnedTokensComeBackOnce(t *testing.T) {
 
 func TestMoreThanTheRuleCouldGrantIsNever(t *testing.T) {
 	for _, text := range []string{"10/1s", "10/1s fixed", "10/1s bucket", "1/1s bucket burst=10", "10/1s counter", "10/1s pace", "10 concurrent"} {
-		t.Run("B85 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			spec := exact(t, text)
 			require.Equal(t, int64(10), spec.Max())
 			w := spec.Window(at)
@@ -104,7 +104,7 @@ func TestMoreThanTheRuleCouldGrantIsNever(t *testing.T) {
 
 func TestRefusedLargeAskBurnsNothing(t *testing.T) {
 	for _, text := range []string{"10/1h", "10/1h fixed", "10/1h bucket", "10/1h counter", "10 concurrent"} {
-		t.Run("B88 "+text, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			w := exact(t, text).Window(at)
 			w.Take(at, 8)
 			before := w.State(at)
@@ -179,7 +179,7 @@ func TestLowerLimitShowsNoNegativeFree(t *testing.T) {
 		"10/1s counter": "4/1s counter",
 		"10 concurrent": "4 concurrent",
 	} {
-		t.Run("B97 "+rule, func(t *testing.T) {
+		t.Run(rule, func(t *testing.T) {
 			w := exact(t, rule).Window(at)
 			w.Take(at, 9)
 			w.Settle(at, 3, at)
@@ -204,7 +204,7 @@ func TestHigherLimitIsFreeAtOnce(t *testing.T) {
 		"10/1h bucket":  "20/1h bucket",
 		"10/1h counter": "20/1h counter",
 	} {
-		t.Run("B47 "+rule, func(t *testing.T) {
+		t.Run(rule, func(t *testing.T) {
 			w := exact(t, rule).Window(at)
 			require.Equal(t, 10, spendAll(&w, at, 50))
 			w = exact(t, higher).Restore(w.State(at))

@@ -44,9 +44,9 @@ func knownZone(name string) bool {
 // which they are. Where it is set back, from B to A, the walls from A to B are
 // shown twice. An upstream that names its periods by the wall then counts both
 // times in one, whichever of them a call falls into; so all of the time that is
-// shown twice is one window: the one in
-// which A lies, and where B lies inside a period, the rest of that is in it too.
-// That satisfies upstreams that do not know of zones as well.
+// shown twice is one window: the one in which A lies, and where B lies inside a
+// period, the rest of that is in it too. That satisfies upstreams that do not know
+// of zones as well.
 //
 // So walls are folded: cell(t) is the boundary on the wall at which the window
 // began that t lies in. It never goes down, though the wall does.

@@ -12,7 +12,6 @@ import (
 	"ration/lease"
 )
 
-// TestForbiddenIsToldNotTimedOut: B154.
 func TestForbiddenIsToldNotTimedOut(t *testing.T) {
 	url := configured(t, `authorization { users = [
 		{ user: coordinator, password: p }
@@ -52,7 +51,6 @@ func TestForbiddenIsToldNotTimedOut(t *testing.T) {
 	require.ErrorIs(t, err, ErrPermission)
 }
 
-// TestOversizedHarmsNobodyElse: B155.
 func TestOversizedHarmsNobodyElse(t *testing.T) {
 	url := configured(t, "max_payload: 512")
 	serve(t, dialed(t, url, ConnectConfig{}), ServeConfig{

@@ -14,7 +14,7 @@ import (
 	"ration/lease"
 )
 
-// TestNobodyLeadsIsToldAtOnce: B148. The context would end much later.
+// The context would end much later.
 func TestNobodyLeadsIsToldAtOnce(t *testing.T) {
 	e := embed(t)
 	c := NewClient(dialed(t, e.URL(), ConnectConfig{}), ClientConfig{})
@@ -35,8 +35,7 @@ func TestNobodyLeadsIsToldAtOnce(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestNothingIsSentLate: B149. What failed while NATS was away is not sent
-// when it is back.
+// What failed while NATS was away is not sent when it is back.
 func TestNothingIsSentLate(t *testing.T) {
 	e, err := Embed("-1")
 	require.NoError(t, err)
@@ -99,7 +98,7 @@ func TestLostConnectionFailsWhatIsUnderWay(t *testing.T) {
 	require.ErrorIs(t, <-failed, lease.ErrNoCoordinator)
 }
 
-// TestTimedOutRequestsLeaveNothing: B151. Their late grants are dropped.
+// Late grants of requests that timed out are dropped.
 func TestTimedOutRequestsLeaveNothing(t *testing.T) {
 	e := embed(t)
 	hold := make(chan struct{})

@@ -111,7 +111,7 @@ func connect(ctx context.Context, url string, cfg ConnectConfig, more ...nats.Op
 		options, err = cfg.options(w, met)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("bus: connecting to %s: %w", redacted(url), err)
+		return nil, fmt.Errorf("bus: connecting to %s: %w", Redacted(url), err)
 	}
 	first, cancel := context.WithTimeout(ctx, cfg.Wait)
 	defer cancel()
@@ -132,13 +132,13 @@ func connect(ctx context.Context, url string, cfg ConnectConfig, more ...nats.Op
 			}
 		}
 	}
-	d.settle()
+	d.release()
 	switch {
 	case ctx.Err() != nil:
 		if err == nil {
 			nc.Close()
 		}
-		return nil, fmt.Errorf("bus: connecting to %s: %w", redacted(url), ctx.Err())
+		return nil, fmt.Errorf("bus: connecting to %s: %w", Redacted(url), ctx.Err())
 	case err != nil:
 		return nil, connectError(url, cfg.Wait, err)
 	}

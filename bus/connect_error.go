@@ -29,7 +29,7 @@ func away(err error) bool {
 
 // connectError says what a failure to connect means, and what to do.
 func connectError(url string, wait time.Duration, err error) error {
-	where := redacted(url)
+	where := Redacted(url)
 	var alert *net.OpError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):

@@ -52,6 +52,22 @@ func TestFirstContactThatFailsSaysWhereAndWhatToDo(t *testing.T) {
 	}
 }
 
+func TestPasswordsAndTokensAreNotShown(t *testing.T) {
+	for urls, shown := range map[string]string{
+		"nats://a:1, nats://me:secret@b:2": "nats://a:1,nats://me:xxxxx@b:2",
+		"nats://me:se%cret@b:2":            "nats://me:xxxxx@b:2",
+		"nats://me:se://cret@b:2":          "nats://me:xxxxx@b:2",
+		"tls://me:s@cret@b:2":              "tls://me:xxxxx@b:2",
+		"nats://secret@b:2":                "nats://xxxxx@b:2", // a token
+		"me:secret@b:2":                    "me:xxxxx@b:2",
+		"secret@b:2":                       "xxxxx@b:2",
+		"nats://b:2":                       "nats://b:2",
+		"":                                 "",
+	} {
+		require.Equal(t, shown, Redacted(urls))
+	}
+}
+
 func TestFirstContactWaitsForAServerThatIsStarting(t *testing.T) {
 	addr := nowhere(t)
 	var e *Embedded

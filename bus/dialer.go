@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// dialer dials for one connection to NATS. During first contact, until settle,
+// dialer dials for one connection to NATS. During first contact, until release,
 // the end of its context cuts off whatever is under way: the look-up of a name, a
 // handshake with a server that says nothing. Later on only the timeout bounds a
 // dial.
@@ -41,8 +41,8 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	return c, nil
 }
 
-// settle ends first contact. A connection whose context had ended before is lost.
-func (d *dialer) settle() {
+// release ends first contact. A connection whose context had ended before is lost.
+func (d *dialer) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, keep := range d.kept {

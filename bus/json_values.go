@@ -39,7 +39,7 @@ func readFlag(raw []byte, to *bool) error {
 	return nil
 }
 
-var units = []struct {
+var timeUnits = []struct {
 	name string
 	size time.Duration
 }{ // "s" last: it ends the others too
@@ -53,7 +53,7 @@ func readDuration(raw []byte, to *time.Duration) error {
 	if err != nil {
 		return fieldError("", `%s is not a duration such as "1500ms"`, excerpt(raw))
 	}
-	for _, u := range units {
+	for _, u := range timeUnits {
 		if !strings.HasSuffix(string(s), u.name) {
 			continue
 		}

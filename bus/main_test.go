@@ -151,3 +151,15 @@ func decodeRequest(body []byte) (lease.Request, error) {
 	}
 	return one, err
 }
+
+func encodeAnswer(a lease.Answer) ([]byte, error) {
+	w := &writer{b: make([]byte, 0, 320)}
+	w.alone(&a)
+	return w.done()
+}
+
+func encodeReply(r lease.Reply) ([]byte, error) {
+	w := &writer{b: make([]byte, 0, 128)}
+	w.reply(r)
+	return w.done()
+}

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -17,11 +16,11 @@ const maxNameLen = 128
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return errors.New("the holder has no name")
+		return fmt.Errorf("the holder has no name; give 1 to %d bytes of UTF-8", maxNameLen)
 	case len(name) > maxNameLen:
 		return fmt.Errorf("the holder's name has %d bytes; at most %d are allowed", len(name), maxNameLen)
 	case !utf8.ValidString(name):
-		return fmt.Errorf("the holder's name %q is not UTF-8", name)
+		return fmt.Errorf("the holder's name %q is not UTF-8; give 1 to %d bytes of UTF-8", name, maxNameLen)
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (s *serving) start(ctx context.Context) error {
 	if err := s.announce(ctx); err != nil {
 		return fmt.Errorf("bus: adding the service: %w", err)
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.subscribed(ctx); err != nil {
 		return err
 	}
 	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.pong()) // a hint: who misses it asks again by itself
@@ -166,9 +166,9 @@ func (s *serving) start(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until the server has taken up the subscriptions. Those made on
+// subscribed waits until the server has taken up the subscriptions. Those made on
 // a connection that is lost just now are taken up when it is back.
-func (s *serving) settle(ctx context.Context) error {
+func (s *serving) subscribed(ctx context.Context) error {
 	for ctx.Err() == nil {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
 		err := s.nc.FlushWithContext(attempt)

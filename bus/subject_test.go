@@ -18,7 +18,7 @@ var awkward = []string{
 	strings.Repeat("x", lease.MaxKeyLen), strings.Repeat("\xff", lease.MaxKeyLen), strings.Repeat("*", lease.MaxKeyLen),
 }
 
-// B166: tenants that look alike have tokens that are not.
+// Tenants that look alike have tokens that are not.
 func TestTokensKeepTenantsApart(t *testing.T) {
 	seen := map[string]string{}
 	for _, tenant := range awkward {

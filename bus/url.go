@@ -23,10 +23,7 @@ func CheckURL(urls string) error {
 			port, err = strconv.ParseUint(u.Port(), 10, 16)
 		}
 		if err != nil || u.Hostname() == "" || port == 0 || !slices.Contains(schemes, u.Scheme) {
-			if strings.Contains(s, "@") {
-				s = redacted(s)
-			}
-			return fmt.Errorf("bus: %q is no NATS URL; give one like %s", s, DefaultURL)
+			return fmt.Errorf("bus: %q is no NATS URL; give one like %s", redacted(s), DefaultURL)
 		}
 	}
 	return nil
@@ -35,17 +32,28 @@ func CheckURL(urls string) error {
 // schemes are those of nats.go.
 var schemes = []string{"nats", "tls", "ws", "wss"}
 
-// redacted hides passwords.
-func redacted(urls string) string {
+// Redacted gives NATS URLs, divided by commas, without their passwords and tokens.
+func Redacted(urls string) string {
 	all := strings.Split(urls, ",")
 	for i, s := range all {
-		s = strings.TrimSpace(s)
-		if u, err := url.Parse(s); err == nil {
-			s = u.Redacted()
-		} else if _, host, ok := strings.Cut(s, "@"); ok {
-			s = "***@" + host
-		}
-		all[i] = s
+		all[i] = redacted(strings.TrimSpace(s))
 	}
 	return strings.Join(all, ",")
+}
+
+// redacted needs no URL that is one, since those that are none are told of, too.
+func redacted(s string) string {
+	at := strings.LastIndexByte(s, '@')
+	if at < 0 {
+		return s
+	}
+	before := 0
+	if i := strings.Index(s, "://"); i >= 0 && i < at {
+		before = i + len("://")
+	}
+	hidden := "xxxxx"
+	if user, _, ok := strings.Cut(s[before:at], ":"); ok {
+		hidden = user + ":xxxxx"
+	}
+	return s[:before] + hidden + s[at:]
 }

@@ -82,13 +82,13 @@ func (w *watch) disconnected(nc *nats.Conn, err error) {
 	if err == nil || nc.IsClosed() {
 		return // closed on purpose; requests under way learn of it from nats.go
 	}
-	w.log.Warn("the connection to NATS is lost; trying again, and calls wait", "url", redacted(strings.Join(nc.Opts.Servers, ",")), "error", err)
+	w.log.Warn("the connection to NATS is lost; trying again, and calls wait", "url", Redacted(strings.Join(nc.Opts.Servers, ",")), "error", err)
 	lost := fmt.Errorf("%w: the connection to NATS was lost: %w", lease.ErrNoCoordinator, err)
 	w.each(lost, func(who *wait) bool { return who.asks })
 }
 
 func (w *watch) reconnected(nc *nats.Conn) {
-	w.log.Info("connected to NATS again", "url", nc.ConnectedUrlRedacted())
+	w.log.Info("connected to NATS again", "url", Redacted(nc.ConnectedUrl()))
 }
 
 func (w *watch) closed(nc *nats.Conn) { watches.Delete(nc) }

@@ -32,11 +32,11 @@ func checkMany(rs []lease.Request) error {
 	seen := make(map[lease.ID]int, len(rs))
 	for i, r := range rs {
 		if j, ok := seen[r.ID]; ok {
-			return fmt.Errorf("%w: field requests[%d].id: %v is that of requests[%d] too", lease.ErrBadRequest, i, r.ID, j)
+			return fmt.Errorf("%w: field requests[%d].id: %v is that of requests[%d] too; give each an id of its own", lease.ErrBadRequest, i, r.ID, j)
 		}
 		seen[r.ID] = i
 		if r.Sent != rs[0].Sent {
-			return fmt.Errorf("%w: requests of one message that were sent at %v and at %v", lease.ErrBadRequest, rs[0].Sent, r.Sent)
+			return fmt.Errorf("%w: requests of one message that were sent at %v and at %v; give them one Sent", lease.ErrBadRequest, rs[0].Sent, r.Sent)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 const sound = `{"v":1,"id":"a.1/1","keys":["k"],"want":{"tokens":1},"need":{"tokens":1},"sent":"0s","patience":"0s"}`
 
-// B86: no number mints tokens, and the field that is wrong is named.
+// No number mints tokens, and the field that is wrong is named.
 func TestRequestNamesTheFieldThatIsWrong(t *testing.T) {
 	_, err := decodeRequest([]byte(sound))
 	require.NoError(t, err)

@@ -197,12 +197,6 @@ func readGivenUp(raw []byte, to *lease.GivenUp) error {
 	}, "id", "keys")
 }
 
-func encodeReply(r lease.Reply) ([]byte, error) {
-	w := &writer{b: make([]byte, 0, 128)}
-	w.reply(r)
-	return w.done()
-}
-
 func (w *writer) reply(r lease.Reply) {
 	w.object("", func() {
 		w.version()

@@ -13,7 +13,7 @@ import (
 	"ration/lease"
 )
 
-// B11: every number comes back to the last digit, also those that no double holds.
+// Every number comes back to the last digit, also those that no double holds.
 func TestWireGivesBackWhatItTook(t *testing.T) {
 	for seed := range uint64(400) {
 		d := draw{rand.New(rand.NewPCG(seed, 1))}

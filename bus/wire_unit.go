@@ -12,7 +12,7 @@ func (w *writer) units(name string, units lease.Units) {
 		return
 	}
 	if err := units.Validate(); err != nil {
-		w.fail(name, "%s", strings.TrimPrefix(err.Error(), lease.ErrBadRequest.Error()+": "))
+		w.fail(name, "%s", fault(err))
 		return
 	}
 	w.object(name, func() {
@@ -25,14 +25,14 @@ func (w *writer) units(name string, units lease.Units) {
 // readUnits reads an object of amounts, in any order. What is 0 is left out.
 func readUnits(raw []byte, to *lease.Units) error {
 	*to = nil
-	named, fault := 0, error(nil)
+	named, bad := 0, error(nil)
 	err := object(raw, func(name string, raw []byte) (bool, error) {
 		named++
-		if fault != nil || named > MaxUnits {
+		if bad != nil || named > MaxUnits {
 			return false, nil
 		}
 		var n int64
-		if fault = validUnit(name); fault != nil {
+		if bad = validUnit(name); bad != nil {
 			return false, nil // a name that is none is not to stand in the place of the error
 		}
 		err := readNumber(raw, &n)
@@ -44,12 +44,18 @@ func readUnits(raw []byte, to *lease.Units) error {
 	switch {
 	case err != nil:
 		return err
-	case fault != nil:
-		return fieldError("", "%s", strings.TrimPrefix(fault.Error(), lease.ErrBadRequest.Error()+": "))
+	case bad != nil:
+		return fieldError("", "%s", fault(bad))
 	case named > MaxUnits:
 		return fieldError("", "it names %d units; name at most %d", named, MaxUnits)
 	}
 	return nil
+}
+
+// fault is what is wrong with a value, without the sentinel that a field's error
+// has of its own.
+func fault(err error) string {
+	return strings.TrimPrefix(err.Error(), lease.ErrBadRequest.Error()+": ")
 }
 
 func validUnit(name string) error { return lease.Units{{Unit: name, N: 1}}.Validate() }

@@ -16,14 +16,14 @@ import (
 	"ration/lease"
 )
 
-// B02: a limit of 0 refuses, for good and without a wait, and leaves no number in
-// the mirror that is none.
+// A limit of 0 refuses, for good and without a wait, and leaves no record in the
+// mirror.
 func TestLimitOfZeroLeavesNothingInTheMirror(t *testing.T) {
 	for _, rules := range []string{"0/1m", "0/1m fixed", "0/1m counter", "0/1m bucket", "0 concurrent", "10/1m, 0/1h"} {
 		synctest.Test(t, func(t *testing.T) {
-			cfg := config(t, "limits: [{key: k, rules: ["+rules+"]}]")
-			memory := coordinator.NewMemory()
-			cfg.Mirror, cfg.Elector = memory, memory
+			cfg := config(t, "limits: [{key: k, rules: ["+rules+"]}, {key: other, rules: [1/1m]}]")
+			m := coordinator.NewMemory()
+			cfg.Mirror, cfg.Elector = m, m
 			lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
 				for seq := range uint64(10) {
 					r := request(seq, time.Hour)
@@ -33,15 +33,25 @@ func TestLimitOfZeroLeavesNothingInTheMirror(t *testing.T) {
 					require.ErrorIs(t, a.Refusal.Reason, lease.ErrNever, rules)
 					require.Zero(t, a.Refusal.Wait)
 				}
-				records, err := memory.Load(ctx, l.Epoch(), []lease.Key{"k"})
+				of := func(key lease.Key) lease.Record {
+					records, err := m.Load(ctx, l.Epoch(), []lease.Key{key})
+					require.NoError(t, err)
+					return records[0]
+				}
+				refused := of("k")
+				require.True(t, refused.Empty(), "%s: %+v", rules, refused)
+				other := request(10, 0)
+				other.Keys = []lease.Key{"other"}
+				_, err := l.Acquire(ctx, other)
 				require.NoError(t, err)
-				require.True(t, records[0].Empty(), rules)
+				granted := of("other")
+				require.False(t, granted.Empty(), "a grant leaves one")
 			})
 		})
 	}
 }
 
-// B172: a key is asked for, reported on and looked at from many goroutines at
+// A key is asked for, reported on and looked at from many goroutines at
 // once. The race detector sees what the law does not.
 func TestRequestsReportsAndLooksAtOnce(t *testing.T) {
 	leading(t, `limits: [{key: k, rules: [100/1h, 8 concurrent]}, {key: "{other}", rules: [1/1s]}]`, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {

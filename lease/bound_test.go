@@ -113,6 +113,7 @@ func TestHoldersBeyondTheBoundAreRefused(t *testing.T) {
 	stranger := lease.ID{Holder: lease.Holder{Name: "new", Incarnation: 1}, Seq: 7}
 	given := &lease.Report{Holder: stranger.Holder, GivenUp: []lease.GivenUp{{ID: stranger, Keys: []lease.Key{"t"}}}}
 	require.Empty(t, turn(t, l, start, given).Replies[0].Reply.Acknowledged)
+	require.EqualValues(t, 52, l.Stats().HoldersRefused, "each request and the report")
 	granted(t, turn(t, l, start, ask("a", 2, start, 0, "t")))
 	turn(t, l, start, spent(known, "t"))
 

@@ -7,7 +7,8 @@ import (
 )
 
 // Config holds the ledger's bounds. DefaultConfig is complete; change what you
-// need and Validate. All durations and Line are above 0.
+// need and Validate. All durations, Line, Keys and bounds are above 0; of a Bound,
+// All is at least Each.
 type Config struct {
 	// TokenTTL is how long a lease's tokens may be spent.
 	TokenTTL time.Duration

@@ -27,7 +27,6 @@ limits:
 `))
 	require.NoError(f, err)
 	f.Add([]byte("\x00\x08\x02\x03\x01\x01\x02\x01\x1f\x25\x01\x01\x07\x00\x40\x00\x09\x03\x02\x01\x02\x03\x01\x2f\x15\x02\x01\x60\x02\x08\x00\x03\x01\x20\x33\x03\x02\x11\x42\x01\x00\x00\x02\x03\x60\x03\xff"))
-	keys := []lease.Key{"x", "x/y", "x/z", "x/y/w"}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := lease.DefaultConfig()
 		if len(data)%2 == 1 { // every bound is met
@@ -35,74 +34,99 @@ limits:
 			c.Waiters, c.IDs = lease.Bound{Each: 2, All: 3}, lease.Bound{Each: 2, All: 3}
 		}
 		l := lease.NewLedger(p, c)
-		now := start
-		next := func() int64 {
-			if len(data) == 0 {
-				return 0
-			}
-			b := data[0]
-			data = data[1:]
-			return int64(b)
-		}
-		id := func() lease.ID {
-			b := next()
-			return lease.ID{Holder: lease.Holder{Name: "h", Incarnation: uint64(b & 3)}, Seq: uint64(b >> 2)}
-		}
-		for len(data) > 0 {
-			m := lease.Message{Arrived: now}
-			switch next() & 3 {
+		d := &drawn{data: data, now: start}
+		for len(d.data) > 0 {
+			m := lease.Message{Arrived: d.now}
+			switch d.next() & 3 {
 			case 0, 1:
-				r := &lease.Request{ID: id(), Keys: []lease.Key{keys[next()&3], keys[next()&3]}, Sent: now.Sub(start)}
-				r.Need = lease.Amount{Tokens: next() & 15, Slots: next() & 3}
-				r.Want = lease.Amount{Tokens: r.Need.Tokens + next()&7, Slots: r.Need.Slots + next()&1}
-				if b := next(); b&3 > 0 {
-					r.Need.Units = lease.UnitsOf(map[string]int64{"u": b >> 2 & 7, "v": b >> 5, "w": b & 1})
-					r.Want.Units = lease.UnitsOf(map[string]int64{"u": b>>2&7 + b&3, "v": b >> 5, "w": b & 1})
-				}
-				r.Patience = time.Duration(next()) * 20 * time.Millisecond
-				if r.Validate() != nil {
+				if m.Request = d.request(); m.Request.Validate() != nil {
 					continue
 				}
-				m.Request = r
 			case 2:
-				x := id()
-				r := &lease.Report{Holder: x.Holder, Sent: now.Sub(start), Heartbeat: next()&1 == 0}
-				r.Counts = []lease.Count{{
-					ID: x, Keys: []lease.Key{keys[next()&3]},
-					Points:   []lease.Point{{Count: next() & 15, Age: time.Duration(next()) * time.Millisecond}, {Count: next() & 15}},
-					Returned: next() & 15, Freed: next() & 3, Cut: next() & 3,
-				}}
-				if b := next(); b&3 > 0 {
-					r.Counts[0].Points[0].Units = lease.UnitsOf(map[string]int64{"u": b >> 2 & 15, "w": b & 1})
-					r.Counts[0].Points[1].Units = lease.UnitsOf(map[string]int64{"u": b >> 4, "x": b & 2})
-					r.Counts[0].ReturnedUnits = lease.UnitsOf(map[string]int64{"u": next() & 7, "v": b >> 6})
-				}
-				if next()&3 == 0 {
-					r.GivenUp = []lease.GivenUp{{ID: id(), Keys: []lease.Key{"x"}}}
-				}
-				m.Report = r
+				m.Report = d.report()
 			default:
-				now = now.Add(time.Duration(next()) * 10 * time.Millisecond)
-				l.Turn(now, nil)
+				d.now = d.now.Add(time.Duration(d.next()) * 10 * time.Millisecond)
+				l.Turn(d.now, nil)
 				continue
 			}
-			l.Turn(now, []lease.Message{m})
-			lawful(t, l, now)
+			l.Turn(d.now, []lease.Message{m})
+			lawful(t, l, d.now)
 		}
-		for range 300 { // a minute, in steps, so that all timers fire
-			now = now.Add(200 * time.Millisecond)
-			l.Turn(now, nil)
-		}
-		lawful(t, l, now)
-		s := l.Status(now, "")
-		require.Zero(t, s.Leases)
-		require.Zero(t, s.Waiting)
-		for _, k := range s.Keys {
-			for _, w := range k.Windows {
-				require.Equal(t, w.Limit, w.Free, "%s %s", k.Key, w.Rule)
-			}
-		}
+		rests(t, l, d.now)
 	})
+}
+
+// drawn is messages that bytes stand for.
+type drawn struct {
+	data []byte
+	now  algo.Instant
+}
+
+func (d *drawn) next() int64 {
+	if len(d.data) == 0 {
+		return 0
+	}
+	b := d.data[0]
+	d.data = d.data[1:]
+	return int64(b)
+}
+
+func (d *drawn) id() lease.ID {
+	b := d.next()
+	return lease.ID{Holder: lease.Holder{Name: "h", Incarnation: uint64(b & 3)}, Seq: uint64(b >> 2)}
+}
+
+func (d *drawn) key() lease.Key { return []lease.Key{"x", "x/y", "x/z", "x/y/w"}[d.next()&3] }
+
+func (d *drawn) request() *lease.Request {
+	r := &lease.Request{ID: d.id(), Keys: []lease.Key{d.key(), d.key()}, Sent: d.now.Sub(start)}
+	r.Need = lease.Amount{Tokens: d.next() & 15, Slots: d.next() & 3}
+	r.Want = lease.Amount{Tokens: r.Need.Tokens + d.next()&7, Slots: r.Need.Slots + d.next()&1}
+	if b := d.next(); b&3 > 0 {
+		r.Need.Units = lease.UnitsOf(map[string]int64{"u": b >> 2 & 7, "v": b >> 5, "w": b & 1})
+		r.Want.Units = lease.UnitsOf(map[string]int64{"u": b>>2&7 + b&3, "v": b >> 5, "w": b & 1})
+	}
+	r.Patience = time.Duration(d.next()) * 20 * time.Millisecond
+	return r
+}
+
+func (d *drawn) report() *lease.Report {
+	id := d.id()
+	r := &lease.Report{Holder: id.Holder, Sent: d.now.Sub(start), Heartbeat: d.next()&1 == 0}
+	c := lease.Count{
+		ID: id, Keys: []lease.Key{d.key()},
+		Points:   []lease.Point{{Count: d.next() & 15, Age: time.Duration(d.next()) * time.Millisecond}, {Count: d.next() & 15}},
+		Returned: d.next() & 15, Freed: d.next() & 3, Cut: d.next() & 3,
+	}
+	if b := d.next(); b&3 > 0 {
+		c.Points[0].Units = lease.UnitsOf(map[string]int64{"u": b >> 2 & 15, "w": b & 1})
+		c.Points[1].Units = lease.UnitsOf(map[string]int64{"u": b >> 4, "x": b & 2})
+		c.ReturnedUnits = lease.UnitsOf(map[string]int64{"u": d.next() & 7, "v": b >> 6})
+	}
+	r.Counts = []lease.Count{c}
+	if d.next()&3 == 0 {
+		r.GivenUp = []lease.GivenUp{{ID: d.id(), Keys: []lease.Key{"x"}}}
+	}
+	return r
+}
+
+// rests requires that a minute later, taken in steps so that all timers fire,
+// everything is free again.
+func rests(t testing.TB, l *lease.Ledger, now algo.Instant) {
+	t.Helper()
+	for range 300 {
+		now = now.Add(200 * time.Millisecond)
+		l.Turn(now, nil)
+	}
+	lawful(t, l, now)
+	s := l.Status(now, "")
+	require.Zero(t, s.Leases)
+	require.Zero(t, s.Waiting)
+	for _, k := range s.Keys {
+		for _, w := range k.Windows {
+			require.Equal(t, w.Limit, w.Free, "%s %s", k.Key, w.Rule)
+		}
+	}
 }
 
 // lawful holds the ledger against the law, and its windows against its leases.

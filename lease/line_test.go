@@ -124,6 +124,7 @@ func TestRecallWhereSomeIsFreeButNotEnough(t *testing.T) {
 	require.Len(t, got.Recalls, 1)
 	require.Equal(t, idle.ID.Holder, got.Recalls[0].Holder)
 	require.Equal(t, int64(1), got.Recalls[0].Slots)
+	require.Equal(t, int64(1), l.Stats().RecalledSome)
 }
 
 // TestNeedsOfAFullLineDoNotOverflow: what the line needs in all is more than an
@@ -166,7 +167,7 @@ func TestGoodbyeTakesTheHolderOutOfTheLine(t *testing.T) {
 	require.Equal(t, 0, l.Summary(start).Waiting)
 }
 
-// TestAbsurdRequestHarmsNobody (B89): far more than there ever is is refused, and
+// TestAbsurdRequestHarmsNobody: far more than there ever is is refused, and
 // leaves no debt.
 func TestAbsurdRequestHarmsNobody(t *testing.T) {
 	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [10/10s]}]`), lease.DefaultConfig())
@@ -196,7 +197,7 @@ func TestTopUpLeavesWhatTheLineNeeds(t *testing.T) {
 	require.Equal(t, int64(2), answers[0].Answer.Granted.Tokens, "4 are free, and 2 of them are waited for")
 }
 
-// TestFullLineRefusesAtOnce: B68. The next one after the last who may wait is told
+// TestFullLineRefusesAtOnce: the next one after the last who may wait is told
 // so at once, with the sure wait, and nothing of it is remembered in the line.
 func TestFullLineRefusesAtOnce(t *testing.T) {
 	config := lease.DefaultConfig()

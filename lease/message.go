@@ -98,7 +98,7 @@ type Terms struct {
 	// Window is the shortest time in which a rate rule that binds has all back
 	// that was spent: its period, or less for a bucket that fills sooner, and a
 	// 32nd of it for a counter, which counts a spend only when it is told; 0 if no
-	// rule counts tokens. Spends are reported within half of it.
+	// rule counts tokens or other units. Spends are reported within half of it.
 	Window time.Duration
 	// Spacing is above 0 where a pace rule binds: the holder spends one call at a
 	// time, and after a call of cost n nothing for n times Spacing, by its own clock

@@ -21,7 +21,7 @@ func (r *roll[T]) leave(x T) {
 	*r = shrunk((*r)[:last])
 }
 
-// shrunk gives a list less room if it fills a quarter of it.
+// shrunk gives a list less room if it fills less than a quarter of it.
 func shrunk[T any](list []T) []T {
 	if cap(list) > 1024 && len(list) < cap(list)/4 {
 		return append(make([]T, 0, 2*len(list)), list...)

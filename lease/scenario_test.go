@@ -47,7 +47,7 @@ func grantedBy(t *testing.T, l *lease.Ledger, r *lease.Request, now algo.Instant
 	}
 }
 
-// B44: under two rules a wait is that of the rule that binds longest, and works.
+// Under two rules a wait is that of the rule that binds longest, and works.
 func TestWaitIsThatOfTheRuleThatBindsLongest(t *testing.T) {
 	seven, sixty := 7*time.Second+7*time.Second/5000, 60*time.Second+60*time.Second/5000
 	l := newLedger(t, "limits: [{key: k, rules: [1/7s, 5/60s]}]")
@@ -76,7 +76,7 @@ func TestWaitIsThatOfTheRuleThatBindsLongest(t *testing.T) {
 	}
 }
 
-// B46: who is refused by his own limit takes nothing of what he shares with
+// Who is refused by his own limit takes nothing of what he shares with
 // others.
 func TestRefusedUserLeavesTheSharedLimitAlone(t *testing.T) {
 	l := newLedger(t, `limits: [{key: "{tenant}", rules: [100/1m]}, {key: "{tenant}/{user}", rules: [5/1m]}]`)
@@ -100,7 +100,7 @@ func TestRefusedUserLeavesTheSharedLimitAlone(t *testing.T) {
 	require.Equal(t, 90, others)
 }
 
-// B50: of five that ask at once for 60 of 100 one is granted, and the others take
+// Of five that ask at once for 60 of 100 one is granted, and the others take
 // nothing.
 func TestCostsThatAskAtOnceDoNotPassTogether(t *testing.T) {
 	l := newLedger(t, "limits: [{key: k, rules: [100/1m]}]")
@@ -118,7 +118,7 @@ func TestCostsThatAskAtOnceDoNotPassTogether(t *testing.T) {
 	require.Equal(t, int64(60), l.Summary(start).Held.Tokens)
 }
 
-// B52: a prefix is charged once for a request, whichever of its keys reach it, and
+// A prefix is charged once for a request, whichever of its keys reach it, and
 // limits that read alike under other keys share nothing.
 func TestEachPrefixIsChargedOnceAndByItself(t *testing.T) {
 	l := newLedger(t, `limits: [{key: "{t}", rules: [10/1m, 100/1h]}, {key: "{t}/{s}", rules: [10/1m, 100/1h]}]`)
@@ -137,7 +137,7 @@ func TestEachPrefixIsChargedOnceAndByItself(t *testing.T) {
 	}
 }
 
-// B166: keys that a careless join, fold or encoding would take for one another
+// Keys that a careless join, fold or encoding would take for one another
 // have a window each. Nothing is normalised.
 func TestKeysThatLookAlikeAreLimitedApart(t *testing.T) {
 	l := newLedger(t, `limits: [{key: "{a}", rules: [1/1m]}, {key: "{a}/{b}", rules: [1/1m]}, {key: "{a}/{b}/{c}", rules: [1/1m]}]`)
@@ -164,7 +164,7 @@ func TestKeysThatLookAlikeAreLimitedApart(t *testing.T) {
 	}
 }
 
-// B11: a takeover has every number to the last digit, also those that no double
+// A takeover has every number to the last digit, also those that no double
 // holds.
 func TestTakeoverIsExactBeyondDoubles(t *testing.T) {
 	const limit = 999_999_999_999_937
@@ -193,7 +193,7 @@ func TestTakeoverIsExactBeyondDoubles(t *testing.T) {
 	require.Equal(t, r.ID, again.ID)
 }
 
-// B80: the slot of a call that ends after its rule has left the policy is nobody's
+// The slot of a call that ends after its rule has left the policy is nobody's
 // trouble: its report is answered, and what it held is not limited any more.
 func TestReportOfWhatThePolicyNoLongerLimitsIsAnswered(t *testing.T) {
 	before := newLedger(t, `limits: [{key: old, rules: [10/1m, 1 concurrent]}, {key: new, rules: [10/1m]}]`)

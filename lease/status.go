@@ -66,7 +66,7 @@ type Stats struct {
 	// What a bound met, besides the reasons in Refused.
 	HoldersRefused int64 // messages of holders that cannot become known
 	IDsFolded      int64 // ids over the bound, remembered by number alone
-	AnsweredFolded int64 // requests below the highest of those
+	AnsweredFolded int64 // requests up to the highest of those
 }
 
 func (s *Stats) refused(reason error) {

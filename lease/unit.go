@@ -20,9 +20,9 @@ type UnitAmount struct {
 }
 
 // Units are amounts of units besides calls, by rising name, each unit once and
-// each amount from 1 to algo.MaxLimit; nil is none. A rule takes of its own unit only, so a rule
-// of a unit that is not there takes nothing, and a unit that no rule counts is
-// not limited.
+// each amount from 1 to algo.MaxLimit; nil is none. A rule takes of its own unit
+// only, so a rule of a unit that is not there takes nothing, and a unit that no
+// rule counts is not limited.
 type Units []UnitAmount
 
 // UnitsOf gives the units of a map. What is 0 is left out.
@@ -91,7 +91,7 @@ func (u Units) Validate() error {
 		fault := algo.UnitFault(a.Unit)
 		switch {
 		case fault != "":
-			return fmt.Errorf("%w: %s; a name is 1 to %d of a-z, 0-9, _ and -, and begins with a letter", ErrBadRequest, fault, algo.MaxUnitLen)
+			return fmt.Errorf("%w: %s; %s", ErrBadRequest, fault, algo.UnitRemedy)
 		case a.Unit == algo.Calls:
 			return fmt.Errorf("%w: the unit %q is what tokens count already; leave it out", ErrBadRequest, a.Unit)
 		case a.N < 1:
@@ -99,9 +99,9 @@ func (u Units) Validate() error {
 		case a.N > algo.MaxLimit:
 			return fmt.Errorf("%w: %d of unit %q; no rule could grant more than %d", ErrBadRequest, a.N, a.Unit, algo.MaxLimit)
 		case i > 0 && a.Unit == u[i-1].Unit:
-			return fmt.Errorf("%w: the unit %q is named twice", ErrBadRequest, a.Unit)
+			return fmt.Errorf("%w: the unit %q is named twice; name it once", ErrBadRequest, a.Unit)
 		case i > 0 && a.Unit < u[i-1].Unit:
-			return fmt.Errorf("%w: the units %q and %q are not in order", ErrBadRequest, u[i-1].Unit, a.Unit)
+			return fmt.Errorf("%w: the units %q and %q are not in order; order them by name, or use UnitsOf", ErrBadRequest, u[i-1].Unit, a.Unit)
 		}
 	}
 	return nil

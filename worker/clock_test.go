@@ -161,7 +161,7 @@ func TestASuspendedWorkerTakesANewIncarnation(t *testing.T) {
 	})
 }
 
-// B35: the machine sleeps for a quarter of an hour while its worker has tokens at
+// The machine sleeps for a quarter of an hour while its worker has tokens at
 // hand. The clock that Allow is judged by stood still meanwhile, and so did the
 // lessor's; nothing of the old lease is spent.
 func TestNothingHeldBeforeASuspendIsSpentAfterIt(t *testing.T) {

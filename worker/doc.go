@@ -22,10 +22,11 @@
 // Whoever owns a pool calls it from one goroutine, or under one lock, with the
 // elapsed time as it is then, and after each call looks at what came of it:
 //
-//	c := pool.Ask(now, cost, slot, until)  // Taken, Waiting or Failed
+//	c := pool.Ask(now, cost, slot, until, units...)  // Taken, Waiting or Failed
 //	pool.Spend(later, c)                   // Taken -> Running; false: Taken anew, Waiting or Failed
-//	pool.Finish / Abandon / Cancel(now, c); pool.Settle(now, c, used)
-//	pool.Allow(now, n)                     // local only, without a slot
+//	pool.Finish / Abandon / Cancel(now, c); pool.Settle(now, c, used, units...)
+//	pool.Allow(now, n, units...)           // local only, without a slot
+//	c = pool.Try(now, n, units...)         // as Allow, but Spend and Finish it; nil: not at hand
 //
 //	pool.Served()              // calls decided meanwhile: Taken (Spend them), Failed, Lost
 //	pool.Requests(now)         // copies to send at this instant: their Sent is now

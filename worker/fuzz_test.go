@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,9 +14,10 @@ import (
 
 // FuzzPool takes bytes as steps of callers, of time, and of a lessor that answers
 // anything the wire can carry: to ids that are known, past or nobody's, with more
-// than was asked for, for no time or for ever. Whatever it answers, every token
-// granted is in one place, a report claims no more of a lease than it had, nothing
-// panics, and long after the last step nothing is held.
+// than was asked for and of other units, a gap apart or not, for no time or for
+// ever. Whatever it answers, everything granted is in one place, a report claims no
+// more of a lease than it had, nothing panics, and long after the last step nothing
+// is held.
 func FuzzPool(f *testing.F) {
 	f.Add([]byte("\x00\x01\x01\xff\x0a\x00\x00\x05\x03\x03\x02\x02\x01\x03\x00\x08\x04\x00\x09\x40\x0b\x0c\x00"))
 	f.Add([]byte("\x02\x05\x0a\x00\x01\x05\x04\x03\x03\x00\x00\x02\x02\x0b\x0d\x00\x09\xff\x0f\x06\x01"))
@@ -85,13 +85,26 @@ func (d *fuzzed) call() *Call {
 }
 
 func (d *fuzzed) step() {
-	switch d.next() & 15 {
+	switch kind := d.next() & 15; {
+	case kind < 8:
+		d.demand(kind)
+	case kind < 10:
+		d.now += pick(d, []time.Duration{1, time.Microsecond, time.Millisecond, 30 * time.Millisecond, time.Second, 5 * time.Second, time.Hour, -1})
+		d.now = max(0, d.now)
+	default:
+		d.say(kind)
+	}
+}
+
+// demand is a step of a caller.
+func (d *fuzzed) demand(kind int64) {
+	switch kind {
 	case 0, 1:
 		until := pick(d, []time.Duration{Forever, d.now, d.now + time.Millisecond, d.now + time.Second, d.now + time.Minute, -1})
-		d.calls = append(d.calls, d.pool.Ask(d.now, pick(d, []int64{1, 2, 7, 1 << 40, 1<<53 - 1}), d.next()&1 == 0, until))
+		d.calls = append(d.calls, d.pool.Ask(d.now, pick(d, []int64{1, 2, 7, 1 << 40, 1<<53 - 1}), d.next()&1 == 0, until, d.units()...))
 	case 2:
 		n := d.next() & 7
-		if d.pool.Allow(d.now, n) {
+		if d.pool.Allow(d.now, n, d.units()...) {
 			d.spent += n
 		}
 	case 3:
@@ -116,123 +129,11 @@ func (d *fuzzed) step() {
 		if c := d.call(); c != nil {
 			used := pick(d, []int64{0, 1, c.Cost(), c.Cost() + 1, -1, math.MaxInt64, math.MinInt64})
 			running := c.State() == Running
-			if err := d.pool.Settle(d.now, c, used); err == nil && running {
+			if err := d.pool.Settle(d.now, c, used, d.units()...); err == nil && running {
 				d.spent -= c.Cost() - used
 			}
 		}
-	case 8, 9:
-		d.now += pick(d, []time.Duration{1, time.Microsecond, time.Millisecond, 30 * time.Millisecond, time.Second, 5 * time.Second, time.Hour, -1})
-		d.now = max(0, d.now)
-	case 10:
-		d.answer()
-	case 11:
-		d.answer()
-	case 12:
-		id, sent := d.id()
-		d.pool.Failed(d.now, sent, id, pick(d, []error{
-			context.DeadlineExceeded, lease.ErrNoCoordinator, lease.ErrBadRequest, lease.ErrSuperseded, lease.ErrFormat, lease.ErrInternal, fmt.Errorf("else"),
-		}))
-	case 13:
-		d.report(d.next()&1 == 0)
-	case 14:
-		d.reply()
-	case 15:
-		switch d.next() & 15 {
-		case 0:
-			d.pool.Restart(d.now)
-		case 1:
-			d.pool.Close(d.now)
-		default:
-			d.pool.Recalled(d.now, lease.Recall{Key: pick(d, []lease.Key{"k", "k/x", "other"}), Slots: pick(d, numbers)})
-		}
 	}
-}
-
-// numbers and durations are what the wire can carry.
-var (
-	numbers   = []int64{0, 1, 2, 3, 10, 1 << 40, 1<<53 - 1}
-	durations = []time.Duration{0, 1, time.Millisecond, time.Second, 5 * time.Second, time.Hour, math.MaxInt64 - 1, math.MaxInt64}
-)
-
-func (d *fuzzed) amount() lease.Amount {
-	return lease.Amount{Tokens: pick(d, numbers), Slots: pick(d, numbers)}
-}
-
-// id is that of a copy that was sent, with its instant, or any.
-func (d *fuzzed) id() (lease.ID, time.Duration) {
-	if len(d.asked) == 0 || d.next()&7 == 0 {
-		return lease.ID{Holder: lease.Holder{Name: "h", Incarnation: 1}, Seq: uint64(d.next())}, d.now
-	}
-	r := d.asked[len(d.asked)-1-int(d.next()%int64(min(len(d.asked), 8)))]
-	return r.ID, r.Sent
-}
-
-func (d *fuzzed) answer() {
-	id, sent := d.id()
-	a := lease.Answer{ID: id, Outcome: lease.Outcome(1 + d.next()&3)}
-	if d.next()&3 > 0 {
-		a.Terms = lease.Terms{Window: pick(d, durations), Concurrent: d.next()&1 == 0, Unlimited: d.next()&7 == 0}
-	}
-	switch a.Outcome {
-	case lease.Granted:
-		a.Granted, a.TokenTTL, a.SlotTTL, a.Waited = d.amount(), pick(d, durations), pick(d, durations), pick(d, durations)
-		if d.pool.find(id) != nil {
-			d.granted[id] = a.Granted
-		}
-	case lease.Refused:
-		a.Refusal = lease.Refusal{Key: "k", Rule: "5/1s", Wait: pick(d, durations), Reason: pick(d, []error{
-			lease.ErrLimit, lease.ErrNever, lease.ErrUnknownKey, lease.ErrNeedsSlot, lease.ErrLineFull, lease.ErrTooLate, lease.ErrTimedOut, lease.ErrInternal,
-		})}
-	}
-	d.pool.Answered(d.now, sent, a)
-}
-
-// report takes a report, and looks at what it claims.
-func (d *fuzzed) report(heartbeat bool) {
-	d.pool.Look()
-	r := lease.Report{Sent: d.now, Heartbeat: heartbeat}
-	r.Counts, r.GivenUp = d.pool.Report(d.now, heartbeat)
-	for _, c := range r.Counts {
-		had, ok := d.granted[c.ID]
-		require.True(d.t, ok, "%v was never granted", c.ID)
-		claimed := c.Returned
-		last := int64(0)
-		for _, p := range c.Points {
-			require.GreaterOrEqual(d.t, p.Age, time.Duration(0), "%+v", c)
-			require.GreaterOrEqual(d.t, p.Count, last, "counts are cumulative: %+v", c)
-			last = p.Count
-		}
-		claimed += last
-		require.LessOrEqual(d.t, claimed, had.Tokens, "spent + returned of %+v", c)
-		require.LessOrEqual(d.t, c.Freed+c.Cut, had.Slots, "freed + cut of %+v", c)
-	}
-	d.reports = append(d.reports, r)
-}
-
-func (d *fuzzed) reply() {
-	if len(d.reports) == 0 {
-		return
-	}
-	r := d.reports[len(d.reports)-1-int(d.next()%int64(min(len(d.reports), 4)))]
-	if d.next()&3 == 0 {
-		d.pool.Unreported(d.now, r)
-		return
-	}
-	var reply lease.Reply
-	for _, c := range r.Counts {
-		switch d.next() & 3 {
-		case 0:
-			reply.Ended = append(reply.Ended, c.ID)
-		case 1, 2:
-			reply.Renewed = append(reply.Renewed, lease.Renewal{ID: c.ID, SlotTTL: pick(d, durations)})
-		}
-	}
-	for _, g := range r.GivenUp {
-		if d.next()&1 == 0 {
-			reply.Acknowledged = append(reply.Acknowledged, g.ID)
-		}
-	}
-	d.pool.Replied(d.now, r, reply)
 }
 
 // settle does what a shell does after each step, and looks at the books.
@@ -257,7 +158,9 @@ func (d *fuzzed) settle() {
 	}
 	b := d.pool.Books()
 	balanced(d.t, b, fmt.Sprintf("at %v", d.now))
+	balancedUnits(d.t, b, fmt.Sprintf("at %v", d.now))
 	require.True(d.t, min(b.Granted, b.Spent, b.Returned, b.Expired, b.Held) >= 0, "%+v", b)
+	require.True(d.t, min(b.UnitsGranted, b.UnitsSpent, b.UnitsReturned, b.UnitsExpired, b.UnitsHeld) >= 0, "%+v", b)
 	require.LessOrEqual(d.t, d.spent, b.Granted, "spends of what was never granted: %+v", b)
 }
 
@@ -281,6 +184,6 @@ func (d *fuzzed) end() {
 	d.pool.Replied(d.now, r, reply)
 	d.settle()
 	b := d.pool.Books()
-	require.Zero(d.t, b.Held, "%+v", b)
+	require.Zero(d.t, b.Held+b.UnitsHeld, "%+v", b)
 	require.True(d.t, d.pool.Idle(), "%+v", b)
 }

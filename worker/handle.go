@@ -64,9 +64,9 @@ func (h *Handle) Finish() {
 }
 
 // Cancel says that the call never left: its tokens serve the next local caller
-// or go back at once, unless they have been reported as spent meanwhile, which
-// is a third of the shortest window after the spend at most. Under a pace rule
-// they are spent for good, since the gap has begun.
+// or go back at once, until half a second after the spend, or a sixth of the
+// shortest window if that is less; from then on they count as spent. Under a pace
+// rule they are spent for good, since the gap has begun.
 func (h *Handle) Cancel() {
 	h.lane.do(func(now time.Duration) { h.lane.pool.Cancel(now, h.call) })
 	h.end(context.Canceled)

@@ -53,11 +53,11 @@ func (l *Limiter) AllowN(n int64, units ...lease.UnitAmount) bool {
 // Wait is WaitN of 1.
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
-// WaitN waits until n tokens and such units are spent, or ctx ends: then it gives ctx's error,
-// and nothing is taken. n below 1 is an error. A *RefusedError says that waiting
-// does not help, or would take longer than ctx allows; it wraps
-// lease.ErrNeedsSlot on a key with a concurrency rule, since WaitN could not
-// give the slot back: use Acquire there. Callers are served in order.
+// WaitN waits until n tokens and such units are spent, or ctx ends: then it gives
+// ctx's error, and nothing is taken. n below 1 is an error. A *RefusedError says
+// that waiting does not help, or would take longer than ctx allows; it wraps
+// lease.ErrNeedsSlot on a key with a concurrency rule, since WaitN could not give
+// the slot back: use Acquire there. Callers are served in order.
 func (l *Limiter) WaitN(ctx context.Context, n int64, units ...lease.UnitAmount) error {
 	if ctx.Err() == nil && n > 0 && len(units) == 0 {
 		if h := l.lane.Load().pool.live.Load(); h != nil && h.takeAll(n) && h.spend(l.worker.clock.now(), n) {

@@ -37,21 +37,21 @@ func pack(parts []told, most int) (messages [][]told) {
 
 // tell sends one message and hands each lane what the reply says of it.
 func (t *tenant) tell(ctx context.Context, r lease.Report, message []told) error {
-	owner := map[lease.ID]int{}
+	partOf := map[lease.ID]int{}
 	for i, part := range message {
 		r.Counts = append(r.Counts, part.counts...)
 		r.GivenUp = append(r.GivenUp, part.givenUp...)
 		for _, c := range part.counts {
-			owner[c.ID] = i
+			partOf[c.ID] = i
 		}
 		for _, g := range part.givenUp {
-			owner[g.ID] = i
+			partOf[g.ID] = i
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.worker.cfg.SendTimeout)
 	defer cancel()
 	reply, err := t.worker.lessor.Report(ctx, r)
-	replies := divide(reply, owner, len(message))
+	replies := divide(reply, partOf, len(message))
 	for i, part := range message {
 		own := lease.Report{Holder: r.Holder, Sent: r.Sent, Counts: part.counts, GivenUp: part.givenUp}
 		part.lane.do(func(now time.Duration) {
@@ -66,20 +66,20 @@ func (t *tenant) tell(ctx context.Context, r lease.Report, message []told) error
 }
 
 // divide gives each part of a message its share of the reply.
-func divide(reply lease.Reply, owner map[lease.ID]int, n int) []lease.Reply {
+func divide(reply lease.Reply, partOf map[lease.ID]int, n int) []lease.Reply {
 	own := make([]lease.Reply, n)
 	for _, r := range reply.Renewed {
-		if i, ok := owner[r.ID]; ok {
+		if i, ok := partOf[r.ID]; ok {
 			own[i].Renewed = append(own[i].Renewed, r)
 		}
 	}
 	for _, id := range reply.Ended {
-		if i, ok := owner[id]; ok {
+		if i, ok := partOf[id]; ok {
 			own[i].Ended = append(own[i].Ended, id)
 		}
 	}
 	for _, id := range reply.Acknowledged {
-		if i, ok := owner[id]; ok {
+		if i, ok := partOf[id]; ok {
 			own[i].Acknowledged = append(own[i].Acknowledged, id)
 		}
 	}

@@ -205,11 +205,11 @@ func (p *Pool) end(now time.Duration, c *Call, answered bool) {
 }
 
 // Settle finishes a call that used less than it asked for: used tokens are spent
-// at the call's date, and the rest goes to the next local caller, or back. The
-// rest can not come back once the call has been reported as spent, which is a
-// third of the shortest window after it was sent, at most, and at once under a pace
-// rule. A used above the cost is an error, and the whole cost is spent. Of a unit that
-// units does not name all is spent.
+// at the call's date, and the rest goes to the next local caller, or back. It does
+// so until half a second after the spend, or a sixth of the shortest window if that
+// is less; from then on the whole cost counts as spent, and at once under a pace
+// rule. A used below 0 or above the cost is an error, and the whole cost is spent.
+// Of a unit that units does not name all is spent.
 func (p *Pool) Settle(now time.Duration, c *Call, used int64, units ...lease.UnitAmount) error {
 	p.at(now)
 	usedUnits, err := c.settled(units)

@@ -81,8 +81,8 @@ func (p *Pool) points(h *holding) int {
 // follow is how many tokens more than one are spent in a span.
 func (p *Pool) follow(span time.Duration) int64 { return int64((span - 1) / p.terms.Spacing) }
 
-// turn is how long a run should be where others want the rule too.
-func (p *Pool) turn() time.Duration {
+// shareSpan is how long a run should be where others want the rule too.
+func (p *Pool) shareSpan() time.Duration {
 	return min(max(p.terms.Window/runShare, p.cfg.Batch), runAhead)
 }
 
@@ -90,7 +90,7 @@ func (p *Pool) turn() time.Duration {
 func (p *Pool) runSize(now time.Duration) int64 {
 	p.demand.usedUp(now, runAhead, p.cfg.MaxBatch)
 	if now < p.othersTill {
-		return min(p.demand.batch, 1+p.follow(p.turn()))
+		return min(p.demand.batch, 1+p.follow(p.shareSpan()))
 	}
 	return p.demand.batch
 }
@@ -115,7 +115,7 @@ func (p *Pool) keeps(now time.Duration) int64 {
 		}
 	}
 	if p.taken.count > 0 || now < p.nextSpend+p.cfg.SlotLinger {
-		keep = max(keep, p.follow(p.turn()))
+		keep = max(keep, p.follow(p.shareSpan()))
 	}
 	return keep
 }

@@ -18,7 +18,7 @@ func (p *Pool) idleSlot(now time.Duration) *holding {
 	return best
 }
 
-// idleSlots is how many slots could be taken now, busySlots how many serve.
+// slots is how many could be taken now, and how many serve.
 func (p *Pool) slots(now time.Duration) (idle, busy int64) {
 	for _, h := range p.leases {
 		if !h.slotsGone && now < h.slotDeadline {

@@ -23,10 +23,11 @@ func (p *Pool) Allow(now time.Duration, n int64, units ...lease.UnitAmount) bool
 }
 
 // Try takes n tokens and such units at hand, all of one instant or nothing, for a
-// call that will not wait: read the clock, Spend it, and Finish it; if it was no spend, Cancel it, or it stands in the line. It
-// is nil if the tokens are not there or others wait for them: then a refill is
-// under way, or planned once a pause is over. It is nil and nothing more if n is
-// below 1, a concurrency rule binds, or the pool is closed.
+// call that will not wait: read the clock, Spend it, and Finish it; if it was no
+// spend, Cancel it, or it stands in the line. It is nil if the tokens are not there
+// or others wait for them: then a refill is under way, or planned once a pause is
+// over. It is nil and nothing more if n is below 1, a concurrency rule binds, or
+// the pool is closed.
 func (p *Pool) Try(now time.Duration, n int64, units ...lease.UnitAmount) *Call {
 	p.at(now)
 	if p.closed || p.terms.Concurrent || n < 1 {

@@ -147,29 +147,8 @@ func (p *Pool) alarm(now time.Duration) {
 	if p.live.Load() != nil {
 		p.wakeBy(now + p.pace())
 	}
-	for _, h := range p.leases {
-		switch {
-		case now < h.deadline:
-			p.wakeBy(h.deadline)
-		case now <= h.deadline+grace:
-			p.wakeBy(h.deadline + grace + 1)
-		}
-		if !h.slotsGone && now < h.slotDeadline {
-			p.wakeBy(h.slotDeadline)
-			if h.idle > 0 && p.line.count == 0 {
-				p.wakeBy(h.idleSince + p.cfg.SlotLinger)
-			}
-		}
-	}
-	for _, r := range p.requests {
-		if r.left {
-			p.wakeBy(r.until)
-		} else if r.flying {
-			p.wakeBy(r.sent + p.cfg.AskAgain)
-		} else {
-			p.wakeBy(max(r.due, now))
-		}
-	}
+	p.alarmLeases(now)
+	p.alarmRequests(now)
 	if len(p.settling) > 0 {
 		p.wakeBy(p.settling[0].sent + p.resolveAfter())
 	}
@@ -200,5 +179,35 @@ func (p *Pool) alarm(now time.Duration) {
 	}
 	for _, g := range p.givenUp {
 		p.wakeBy(g.since + forget + 1)
+	}
+}
+
+func (p *Pool) alarmLeases(now time.Duration) {
+	for _, h := range p.leases {
+		switch {
+		case now < h.deadline:
+			p.wakeBy(h.deadline)
+		case now <= h.deadline+grace:
+			p.wakeBy(h.deadline + grace + 1)
+		}
+		if !h.slotsGone && now < h.slotDeadline {
+			p.wakeBy(h.slotDeadline)
+			if h.idle > 0 && p.line.count == 0 {
+				p.wakeBy(h.idleSince + p.cfg.SlotLinger)
+			}
+		}
+	}
+}
+
+func (p *Pool) alarmRequests(now time.Duration) {
+	for _, r := range p.requests {
+		switch {
+		case r.left:
+			p.wakeBy(r.until)
+		case r.flying:
+			p.wakeBy(r.sent + p.cfg.AskAgain)
+		default:
+			p.wakeBy(max(r.due, now))
+		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 // unitStock is what a lease has of one unit. Each of it is in one place.
 type unitStock struct {
-	unit                                       string
-	granted, left, open, spent, returned, gone int64
-	ackSpent, ackReturned                      int64
+	unit                                 string
+	granted, left, open, spent, returned int64
+	ackSpent, ackReturned                int64
 }
 
 // more is what a call costs besides tokens, and what it has of that.
@@ -129,24 +129,18 @@ func (p *Pool) putBackUnit(now time.Duration, h *holding, at int, n int64) {
 		return
 	}
 	if h.gone || now >= h.deadline {
-		p.loseUnit(&h.units[at], n)
+		p.books.UnitsExpired += n
 		return
 	}
 	h.units[at].left += n
 	p.shelve(h)
 }
 
-func (p *Pool) loseUnit(u *unitStock, n int64) {
-	u.gone += n
-	p.books.UnitsExpired += n
-}
-
 // expireUnits ends the units of a lease at its deadline.
 func (p *Pool) expireUnits(h *holding) {
 	for i := range h.units {
-		u := &h.units[i]
-		p.loseUnit(u, u.left)
-		u.left = 0
+		p.books.UnitsExpired += h.units[i].left
+		h.units[i].left = 0
 	}
 }
 
@@ -159,7 +153,7 @@ func (p *Pool) returnUnit(now time.Duration, h *holding, at int, n int64) {
 	}
 	u.left -= n
 	if now >= h.deadline {
-		p.loseUnit(u, n)
+		p.books.UnitsExpired += n
 		return
 	}
 	u.returned += n

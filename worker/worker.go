@@ -133,7 +133,7 @@ func (w *Worker) listen(ctx context.Context, h lease.Holder) {
 		if ctx.Err() != nil {
 			break
 		}
-		w.cfg.Log.Debug("recalls ended; listening again", "err", err)
+		w.cfg.Log.Debug("recalls ended; listening again", "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(w.cfg.Pool.BackoffMax):

@@ -8,10 +8,6 @@ import (
 	"ration/algo"
 )
 
-// maxMarks is how many spends a trailing window remembers at most: 1,024 of
-// them to the nanosecond, the others on a grid of 1,024 places.
-const maxMarks = 2*1024 + 1
-
 // checkRule works out what a rule means at its worst.
 func checkRule(r algo.Rule, guard time.Duration) checkedRule {
 	worst, text := worst(r, guard)
@@ -70,9 +66,9 @@ func memory(r algo.Rule, guard time.Duration) int64 {
 func marks(r algo.Rule, guard time.Duration) int64 {
 	switch {
 	case r.Kind == algo.Sliding, r.Kind == algo.Concurrent && guard > 0:
-		return min(r.Limit, maxMarks)
+		return min(r.Limit, algo.MaxMarks)
 	case (r.Kind == algo.Fixed || r.Kind == algo.Counter) && guard > 0:
-		return min(r.Limit, maxMarks, int64(2*(guard/r.Span())+3))
+		return min(r.Limit, algo.MaxMarks, int64(2*(guard/r.Span())+3))
 	}
 	return 0
 }

@@ -61,8 +61,8 @@ type checkedLimit struct {
 
 type checkedRule struct {
 	Rule string `json:"rule"`
-	// Worst is the most tokens, or of the rule's unit, that any window of the rule's period can see, or
-	// slots in use at once; a rule without a bound has none.
+	// Worst is the most tokens, or of the rule's unit, that any window of the rule's
+	// period can see, or slots in use at once; a rule without a bound has none.
 	Worst     *int64 `json:"worst,omitempty"`
 	WorstText string `json:"worst_text"`
 	// Memory is the most bytes that the rule keeps for one key.
@@ -122,7 +122,7 @@ func printCheck(s cli.Streams, c checked) error {
 	if c.Unknown == lease.AllowUnknown.String() {
 		unknown = "not limited"
 	}
-	fmt.Fprintf(s.Out, "%s is good: %s; a key that none names is %s\n", c.File, plural(len(c.Limits), "limit"), unknown)
+	fmt.Fprintf(s.Out, "%s is good: %s; a key that none names is %s\n", c.File, cli.Plural(len(c.Limits), "limit"), unknown)
 	for _, l := range c.Limits {
 		fmt.Fprintf(s.Out, "\n%s  (line %d", cli.Printable(l.Key, 200), l.Line)
 		if l.Guard != "0s" {

@@ -28,8 +28,8 @@ type drawing struct {
 func (d drawing) draw(doc *document, key string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n", d.fit(leadership(doc)))
-	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), amount{Tokens: doc.Held.Tokens, Slots: doc.Held.Slots},
-		plural(doc.Waiting, "request")+verb(doc.Waiting, " waits", " wait"))))
+	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", cli.Plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), amount{Tokens: doc.Held.Tokens, Slots: doc.Held.Slots},
+		cli.Plural(doc.Waiting, "request")+verb(doc.Waiting, " waits", " wait"))))
 	if len(doc.Keys) == 0 {
 		if key != "" {
 			fmt.Fprintf(&b, "%s\n", d.fit("nothing is held, spent or waited for on "+cli.Printable(key, d.width)))
@@ -47,7 +47,7 @@ func (d drawing) draw(doc *document, key string) []byte {
 		d.drawKey(&b, &doc.Keys[i], columns)
 	}
 	if doc.More > 0 {
-		fmt.Fprintf(&b, "and %s; name one to see it\n", plural(doc.More, "further key"))
+		fmt.Fprintf(&b, "and %s; name one to see it\n", cli.Plural(doc.More, "further key"))
 	}
 	return b.Bytes()
 }
@@ -239,16 +239,16 @@ func short(d time.Duration) string {
 const maxUnits = 2
 
 func (a amount) String() string {
-	parts := []string{plural(a.Tokens, "token")}
+	parts := []string{cli.Plural(a.Tokens, "token")}
 	if a.Slots > 0 {
-		parts = append(parts, plural(a.Slots, "slot"))
+		parts = append(parts, cli.Plural(a.Slots, "slot"))
 		if a.Tokens == 0 {
 			parts = parts[1:]
 		}
 	}
 	for i, unit := range slices.Sorted(maps.Keys(a.Units)) {
 		if i == maxUnits {
-			parts = append(parts, plural(len(a.Units)-i, "further unit"))
+			parts = append(parts, cli.Plural(len(a.Units)-i, "further unit"))
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%d unit=%s", a.Units[unit], unit))
@@ -256,12 +256,6 @@ func (a amount) String() string {
 	return strings.Join(parts, " and ")
 }
 
-func plural[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 func verb(n int, one, many string) string {
 	if n == 1 {

@@ -47,11 +47,19 @@ var measured = []struct {
 	{metric("units_spent_total", "Units besides calls reported as spent."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.UnitsSpent }},
 	{metric("units_returned_total", "Units besides calls that came back unspent."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.UnitsReturned }},
 	{metric("units_expired_total", "Units besides calls counted as spent because nobody was heard of."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.UnitsExpired }},
+	{metric("units_held", "Units besides calls that leases hold, all of them added up."), prometheus.GaugeValue, func(s *lease.Status) int64 { return added(s.Held.Units) }},
 	{metric("leases_granted_total", "Leases granted."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Leases }},
 	{metric("leases", "Leases that live."), prometheus.GaugeValue, func(s *lease.Status) int64 { return int64(s.Leases) }},
 	{metric("requests_waiting", "Requests that stand in line."), prometheus.GaugeValue, func(s *lease.Status) int64 { return int64(s.Waiting) }},
 	{metric("requests_waited_total", "Requests that have stood in line."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Waited }},
 	{metric("recalls_total", "Recalls sent to holders."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Recalls }},
+}
+
+func added(units lease.Units) (n int64) {
+	for _, u := range units {
+		n += u.N
+	}
+	return n
 }
 
 // collector reads a site's state at each scrape. Its labels come from the build

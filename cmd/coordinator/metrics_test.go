@@ -38,13 +38,14 @@ func get(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// B163: as many series as there are, however many keys; none is named.
+// As many series as there are, however many keys; none is named.
 func TestMetricsCountTokensAndNeverNameKeys(t *testing.T) {
 	lead(t, func(ctx context.Context, s *site, l *coordinator.Leader) {
 		for i := range 600 {
 			key := lease.Key(fmt.Sprintf("secret-%d", i))
 			id := lease.ID{Holder: lease.Holder{Name: "w"}, Seq: uint64(i + 1)}
-			a, err := l.Acquire(ctx, lease.Request{ID: id, Keys: []lease.Key{key}, Want: lease.Amount{Tokens: 2}, Need: lease.Amount{Tokens: 2}})
+			two := lease.Amount{Tokens: 2, Units: lease.Units{{Unit: "v", N: 1}, {Unit: "w", N: 3}}}
+			a, err := l.Acquire(ctx, lease.Request{ID: id, Keys: []lease.Key{key}, Want: two, Need: two})
 			require.NoError(t, err)
 			require.Equal(t, lease.Granted, a.Outcome)
 		}
@@ -59,6 +60,7 @@ func TestMetricsCountTokensAndNeverNameKeys(t *testing.T) {
 		require.Equal(t, http.StatusOK, code)
 		require.Contains(t, body, "ration_tokens_granted_total 1200\n")
 		require.Contains(t, body, "ration_tokens_held 1200\n")
+		require.Contains(t, body, "ration_units_held 2400\n")
 		require.Contains(t, body, "ration_leases 600\n")
 		require.Contains(t, body, `ration_requests_refused_total{reason="never"} 1`)
 		require.NotContains(t, body, "secret")

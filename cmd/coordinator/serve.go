@@ -101,7 +101,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 			Ready: func() {
 				site.serving.Store(true)
 				voice.Say("%s leads cell %s under %s (%s); %s, HTTP at http://%s; %s",
-					c.Name, c.Cell, origin, plural(len(policy.Limits), "limit"), link.place(in), web.addr, state.place)
+					c.Name, c.Cell, origin, cli.Plural(len(policy.Limits), "limit"), link.place(in), web.addr, state.place)
 			},
 		})
 	})
@@ -219,7 +219,7 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 		if err != nil {
 			return nil, unreachable(err)
 		}
-		where := nc.ConnectedUrlRedacted()
+		where := bus.Redacted(nc.ConnectedUrl())
 		if c.Redis == "" { // else it stands by
 			client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
 			if err := alone(ctx, client, nc.IsConnected, c.Cell, where, config.Wait); err != nil {

@@ -55,22 +55,22 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: the one at %s did not tell its status in time; give it more with --connect-wait",
-			lease.ErrNoCoordinator, nc.ConnectedUrlRedacted())
+			lease.ErrNoCoordinator, bus.Redacted(nc.ConnectedUrl()))
 	case errors.Is(err, lease.ErrNoCoordinator):
-		return cli.Nobody(nc.ConnectedUrlRedacted(), c.Cell)
+		return cli.Nobody(bus.Redacted(nc.ConnectedUrl()), c.Cell)
 	case err != nil:
 		return cli.Foreign(err)
 	}
 	d, err := parseDocument(body)
 	if err == nil && d.V != bus.Format {
 		err = cli.Foreign(fmt.Errorf("%w: the coordinator at %s tells its status in format %d, this side speaks %d",
-			lease.ErrFormat, nc.ConnectedUrlRedacted(), d.V, bus.Format))
+			lease.ErrFormat, bus.Redacted(nc.ConnectedUrl()), d.V, bus.Format))
 	}
 	switch {
 	case errors.Is(err, lease.ErrFormat):
 		return err
 	case err != nil:
-		return fmt.Errorf("the coordinator at %s tells no status (%w); see what serves cell %s there", nc.ConnectedUrlRedacted(), err, c.Cell)
+		return fmt.Errorf("the coordinator at %s tells no status (%w); see what serves cell %s there", bus.Redacted(nc.ConnectedUrl()), err, c.Cell)
 	case c.JSON:
 		_, err := fmt.Fprintf(s.Out, "%s\n", body)
 		return err

@@ -55,9 +55,8 @@
 // write, so that several may share a file. It is written when the call has ended:
 // a worker that is killed leaves no trace of what was under way. A line has item
 // and exit (exec only), key, cost, units (if there are any besides calls), sent
-// and done. Sent is the very instant at
-// which the spend is dated, in nanoseconds since 1970, by a clock that does not
-// step while the process runs.
+// and done. Sent is the very instant at which the spend is dated, in nanoseconds
+// since 1970, by a clock that does not step while the process runs.
 //
 // # Environment
 //

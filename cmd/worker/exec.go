@@ -50,10 +50,10 @@ func (c *execCommand) run(ctx context.Context, s cli.Streams) error {
 	})
 }
 
-// execution is one run of exec.
 // maxJobs bounds -j: each is a goroutine at least.
 const maxJobs = 100_000
 
+// execution is one run of exec.
 type execution struct {
 	*shift
 	command  []string

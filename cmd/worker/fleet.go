@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"ration"
+	"ration/bus"
 	"ration/cmd/internal/cli"
 )
 
@@ -41,7 +42,7 @@ func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client,
 	defer cancel()
 	if err := client.Contact(first, d.Key); err != nil {
 		if errors.Is(err, ration.ErrNoCoordinator) {
-			err = cli.Nobody(cli.Redacted(d.Nats), d.Cell)
+			err = cli.Nobody(bus.Redacted(d.Nats), d.Cell)
 		}
 		return nil, errors.Join(cli.Foreign(err), client.Close(ctx))
 	}

@@ -31,8 +31,8 @@ const eofWait = 50 * time.Millisecond
 
 // readItems hands out the lines of in until ctx ends, but for blank ones, which
 // count as lines all the same. A line ends with LF or CR LF; the last one may lack
-// it. When ctx ends while in gives nothing, the
-// goroutine that waits for it is left behind, since a read cannot be called off.
+// it. When ctx ends while in gives nothing, the goroutine that waits for it is left
+// behind, since a read cannot be called off.
 func readItems(ctx context.Context, in io.Reader) *items {
 	i := &items{out: make(chan item)}
 	lines, fault, quit := make(chan item), make(chan error, 1), make(chan struct{})

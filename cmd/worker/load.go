@@ -77,11 +77,11 @@ type loading struct {
 // errOver is the cause of the end that was asked for.
 var errOver = errors.New("the time is over")
 
-func (r *loading) do(jobs int, lasting time.Duration) {
+func (r *loading) do(jobs int, span time.Duration) {
 	taking, stop := context.WithCancelCause(r.soft)
 	defer stop(nil)
-	if lasting > 0 {
-		defer time.AfterFunc(lasting, func() { stop(errOver) }).Stop()
+	if span > 0 {
+		defer time.AfterFunc(span, func() { stop(errOver) }).Stop()
 	}
 	var callers sync.WaitGroup
 	for range jobs {
@@ -96,7 +96,7 @@ func (r *loading) do(jobs int, lasting time.Duration) {
 		})
 	}
 	callers.Wait()
-	if taking.Err() != nil && (r.bounded && r.left.Load() > 0 || lasting > 0 && !over(taking)) {
+	if taking.Err() != nil && (r.bounded && r.left.Load() > 0 || span > 0 && !over(taking)) {
 		r.tally.note(func(t *tallied) { t.rest = true })
 	}
 }

@@ -66,7 +66,7 @@ func (t *tally) progress() string {
 func (t *tally) summary(noun, key string) string {
 	end, lasted := t.look()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s on key %s", count(end.calls(), noun), seconds(lasted), cli.Printable(key, 60))
+	fmt.Fprintf(&b, "%s in %s on key %s", cli.Plural(end.calls(), noun), seconds(lasted), cli.Printable(key, 60))
 	if end.calls() > 0 {
 		fmt.Fprintf(&b, " (%s), waited %s in all", rate(end.calls(), lasted), seconds(end.waited))
 	}
@@ -104,10 +104,3 @@ func rate(n int, in time.Duration) string {
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

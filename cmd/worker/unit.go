@@ -19,8 +19,7 @@ func parseUnits(texts []string) (ration.Units, error) {
 			return nil, cli.Misuse("--unit %.40q is not NAME=N; write for example --unit tokens=1200", text)
 		}
 		if fault := algo.UnitFault(name); fault != "" {
-			return nil, cli.Misuse("--unit %.40q: %s; a name is 1 to %d of a-z, 0-9, _ and -, and begins with a letter",
-				text, fault, algo.MaxUnitLen)
+			return nil, cli.Misuse("--unit %.40q: %s; %s", text, fault, algo.UnitRemedy)
 		}
 		n, err := strconv.ParseInt(amount, 10, 64)
 		switch _, twice := units[name]; {

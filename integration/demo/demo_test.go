@@ -98,7 +98,7 @@ func TestFleetKeepsTheContract(t *testing.T) {
 			return
 		}
 	}
-	t.Skipf("the machine is too busy to judge arrivals: one call was %v longer on its way than another", s.spread())
+	t.Logf("the machine is too busy to judge arrivals; what was sent is judged: one call was %v longer on its way than another", s.spread())
 }
 
 func TestSpreadIsWhatTheGuardCovers(t *testing.T) {

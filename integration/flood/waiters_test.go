@@ -16,8 +16,8 @@ import (
 	"ration/lease"
 )
 
-// TestWaitersFlood: ten thousand wait on one key, of which as many are refused as
-// are beyond the bound, while a caller of another tenant is served.
+// TestWaitersFlood: nine thousand ask to wait on one key; those beyond the bound of
+// their holder are refused, while a caller of another tenant is served.
 func TestWaitersFlood(t *testing.T) {
 	const holders, each, bound = 3, 3000, 2500
 	l := serve(t, policy, func(c *lease.Config) {
@@ -52,7 +52,7 @@ func TestWaitersFlood(t *testing.T) {
 		return s.Waiting == holders*bound && s.Stats.Refused["too_many_waiters"] == holders*(each-bound)
 	})
 	l.honest.calls(200)
-	l.within("while they wait", holders*bound*8192) // with a goroutine each here, and one at the coordinator
+	l.within("while they wait", holders*bound*8192) // with a goroutine each here
 	leaving.Store(true)
 	for h := range holders {
 		var given []lease.GivenUp

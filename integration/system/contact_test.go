@@ -20,34 +20,8 @@ func TestASignalEndsFirstContact(t *testing.T) {
 	t.Parallel()
 	p := newPlaces(t)
 	p.files()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	came, asked := make(chan struct{}, 10_000), make(chan struct{}, 10_000)
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			defer c.Close()
-			came <- struct{}{}
-		}
-	})
-	defer listening.Wait()
-	defer l.Close()
-
-	e, err := bus.Embed("-1")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	nc, err := e.Connect(bus.ConnectConfig{Wait: harness.Patience})
-	require.NoError(t, err)
-	t.Cleanup(nc.Close)
-	_, err = nc.Subscribe("ration.v1.>", func(*nats.Msg) { asked <- struct{}{} })
-	require.NoError(t, err)
-	require.NoError(t, nc.FlushTimeout(harness.Patience))
-
-	silent, mute := "nats://"+l.Addr().String(), e.URL()
+	silent, mute := "nats://"+sayingNothing(t, came), answeringNobody(t, asked)
 	worker := []string{"load", "--key", "k"}
 	exe := []string{"exec", "--key", "k", "--", "true"}
 	for _, c := range []struct { // the mute one last, since a question may be asked again
@@ -78,4 +52,43 @@ func TestASignalEndsFirstContact(t *testing.T) {
 		require.Equal(t, c.told, started.Stderr(), "%v", c)
 		require.Empty(t, started.Stdout())
 	}
+}
+
+// sayingNothing takes connections, and gives the address.
+func sayingNothing(t *testing.T, came chan<- struct{}) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			came <- struct{}{}
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		listening.Wait()
+	})
+	return l.Addr().String()
+}
+
+// answeringNobody is a NATS server on which somebody hears all and answers nothing,
+// and gives its URL.
+func answeringNobody(t *testing.T, asked chan<- struct{}) string {
+	t.Helper()
+	e, err := bus.Embed("-1")
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	nc, err := e.Connect(bus.ConnectConfig{Wait: harness.Patience})
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	_, err = nc.Subscribe("ration.v1.>", func(*nats.Msg) { asked <- struct{}{} })
+	require.NoError(t, err)
+	require.NoError(t, nc.FlushTimeout(harness.Patience))
+	return e.URL()
 }

@@ -39,7 +39,7 @@ func TestImpossibleCostFailsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSenselessCostChangesNothing (B86): it is an error that names the number.
+// TestSenselessCostChangesNothing: it is an error that names the number.
 func TestSenselessCostChangesNothing(t *testing.T) {
 	within(t, "  - {key: k, rules: [10/1h]}\n", func(w *world) {
 		one := w.join("one")
@@ -107,7 +107,7 @@ func allowsSoon(l *worker.Limiter, n int64) bool {
 	return false
 }
 
-// TestAllowLetsThroughWhatTheBucketHas (B58): a hundred callers that ask without
+// TestAllowLetsThroughWhatTheBucketHas: a hundred callers that ask without
 // waiting, ten seconds long, get what the bucket gives, no more and hardly less.
 func TestAllowLetsThroughWhatTheBucketHas(t *testing.T) {
 	for _, workers := range []int{1, 4} {

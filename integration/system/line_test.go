@@ -61,7 +61,7 @@ func (w *waiter) decided() bool {
 	}
 }
 
-// TestWaiterOnOneKeyHoldsNobodyUpOnAnother (B53): a line belongs to its key.
+// TestWaiterOnOneKeyHoldsNobodyUpOnAnother: a line belongs to its key.
 func TestWaiterOnOneKeyHoldsNobodyUpOnAnother(t *testing.T) {
 	within(t, "  - {key: a, rules: [1/30s]}\n  - {key: b, rules: [1000/1s]}\n", func(w *world) {
 		one := w.join("one")
@@ -194,7 +194,7 @@ func TestWaitersAreNotLetThroughTogether(t *testing.T) {
 	}
 }
 
-// TestLargeCallIsNotOvertakenForEver (B64): one who wants all ten stands first;
+// TestLargeCallIsNotOvertakenForEver: one who wants all ten stands first;
 // small ones come every 50 ms, at its own worker and at another.
 func TestLargeCallIsNotOvertakenForEver(t *testing.T) {
 	for _, workers := range []int{1, 2} {
@@ -228,7 +228,7 @@ func TestLargeCallIsNotOvertakenForEver(t *testing.T) {
 	}
 }
 
-// TestCancelledWaitersDoNotPileUp (B67): one holds for ten minutes, and thousands
+// TestCancelledWaitersDoNotPileUp: one holds for ten minutes, and thousands
 // come to wait and go.
 func TestCancelledWaitersDoNotPileUp(t *testing.T) {
 	within(t, "  - {key: k, rules: [1 concurrent]}\n", func(w *world) {

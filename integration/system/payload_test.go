@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"ration/bus"
@@ -20,6 +21,13 @@ var unread = []string{
 	`"5"`, `""`, "null", "true", "[]", "{}", "NaN", "Infinity", "0x10", "010", "+1", "",
 }
 
+// Sound messages.
+const (
+	soundRequest = `{"v":1,"id":"hand.1/2","keys":["k"],"want":{"tokens":2,"slots":1},"need":{"tokens":1,"slots":1},"sent":"2s","patience":"1s"}`
+	soundReport  = `{"v":1,"holder":"hand.1","sent":"2s","heartbeat":true,"counts":[{"id":"hand.1/1","keys":["k"],` +
+		`"points":[{"count":1,"age":"0s"}],"returned":1,"freed":1,"cut":1}],"given_up":[{"id":"hand.1/7","keys":["k"]}]}`
+)
+
 // TestABadMessageChangesNothing sends a real coordinator messages by hand with each
 // number spoilt in each way, left out where it has to be there, and of another
 // format: each is refused, named, and the state is what it was before.
@@ -32,66 +40,94 @@ func TestABadMessageChangesNothing(t *testing.T) {
 	nc, err := bus.Connect(s.url, bus.ConnectConfig{Wait: harness.Patience})
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
-	say := func(verb, body string) (code, message string) {
-		t.Helper()
-		ctx, cancel := soon(harness.Patience)
-		defer cancel()
-		m, err := nc.RequestWithContext(ctx, "ration.v1.default.p.0."+verb+".k", []byte(body))
-		require.NoError(t, err, body)
-		var answer struct {
-			V     int `json:"v"`
-			Error *struct{ Code, Message string }
-		}
-		require.NoError(t, json.Unmarshal(m.Data, &answer), "%s: %s", body, m.Data)
-		require.Equal(t, bus.Format, answer.V)
-		if answer.Error == nil {
-			return "", string(m.Data)
-		}
-		return answer.Error.Code, answer.Error.Message
-	}
-	const (
-		request = `{"v":1,"id":"hand.1/2","keys":["k"],"want":{"tokens":2,"slots":1},"need":{"tokens":1,"slots":1},"sent":"2s","patience":"1s"}`
-		report  = `{"v":1,"holder":"hand.1","sent":"2s","heartbeat":true,"counts":[{"id":"hand.1/1","keys":["k"],` +
-			`"points":[{"count":1,"age":"0s"}],"returned":1,"freed":1,"cut":1}],"given_up":[{"id":"hand.1/7","keys":["k"]}]}`
-	)
-	code, _ := say("acquire", `{"v":1,"id":"hand.1/1","keys":["k"],"want":{"tokens":5,"slots":2},"need":{"tokens":5,"slots":2},"sent":"1s","patience":"1s"}`)
+	h := &byHand{t: t, site: s, nc: nc}
+	code, _ := h.say("acquire", `{"v":1,"id":"hand.1/1","keys":["k"],"want":{"tokens":5,"slots":2},"need":{"tokens":5,"slots":2},"sent":"1s","patience":"1s"}`)
 	require.Empty(t, code)
-	before := state(t, s)
+	h.before = state(t, s)
 
-	refused := 0
-	bad := func(verb, sound, old, new, wants string) {
-		t.Helper()
-		body := strings.Replace(sound, old, new, 1)
-		require.NotEqual(t, sound, body, "%s is not in it", old)
-		code, message := say(verb, body)
-		require.Equal(t, wants, code, "%s: %s", body, message)
-		require.NotEmpty(t, message)
-		require.Equal(t, before, state(t, s), "%s changed something", body)
-		refused++
+	h.spoilNumbers()
+	h.spoilFields()
+	code, message := h.say("acquire", strings.Replace(soundRequest, `"v":1`, `"v":2`, 1))
+	require.Equal(t, "format", code)
+	require.Contains(t, message, "the message has format 2, this side speaks 1", "both sides are named")
+
+	// Sound ones do change something, so the state looked at is not a blind one.
+	code, message = h.say("report", soundReport)
+	require.Empty(t, code, message)
+	require.NotEqual(t, h.before, state(t, s))
+	t.Logf("%d messages refused, and nothing changed", h.refused)
+}
+
+// byHand says messages to a coordinator byte by byte.
+type byHand struct {
+	t       *testing.T
+	site    *site
+	nc      *nats.Conn
+	before  string // the state
+	refused int
+}
+
+func (h *byHand) say(verb, body string) (code, message string) {
+	h.t.Helper()
+	ctx, cancel := soon(harness.Patience)
+	defer cancel()
+	m, err := h.nc.RequestWithContext(ctx, "ration.v1.default.p.0."+verb+".k", []byte(body))
+	require.NoError(h.t, err, body)
+	var answer struct {
+		V     int `json:"v"`
+		Error *struct{ Code, Message string }
 	}
+	require.NoError(h.t, json.Unmarshal(m.Data, &answer), "%s: %s", body, m.Data)
+	require.Equal(h.t, bus.Format, answer.V)
+	if answer.Error == nil {
+		return "", string(m.Data)
+	}
+	return answer.Error.Code, answer.Error.Message
+}
+
+// bad says a sound message with something else in one place: it is refused, and
+// changes nothing.
+func (h *byHand) bad(verb, sound, old, new, wants string) {
+	h.t.Helper()
+	body := strings.Replace(sound, old, new, 1)
+	require.NotEqual(h.t, sound, body, "%s is not in it", old)
+	code, message := h.say(verb, body)
+	require.Equal(h.t, wants, code, "%s: %s", body, message)
+	require.NotEmpty(h.t, message)
+	require.Equal(h.t, h.before, state(h.t, h.site), "%s changed something", body)
+	h.refused++
+}
+
+// spoilNumbers gives each number and each duration values that it must not have.
+func (h *byHand) spoilNumbers() {
 	for _, v := range unread {
 		for verb, fields := range map[string][]string{
 			"acquire": {`"tokens":2`, `"slots":1`, `"tokens":1`, `"v":1`},
 			"report":  {`"count":1`, `"returned":1`, `"freed":1`, `"cut":1`, `"v":1`},
 		} {
 			for _, field := range fields {
-				sound := map[string]string{"acquire": request, "report": report}[verb]
+				sound := map[string]string{"acquire": soundRequest, "report": soundReport}[verb]
 				name, _, _ := strings.Cut(field, ":")
-				bad(verb, sound, field, name+":"+v, "bad_request")
+				h.bad(verb, sound, field, name+":"+v, "bad_request")
 			}
 		}
 	}
 	for _, v := range []string{`"-1s"`, `"1.5s"`, `"1"`, `"soon"`, `"9223372037s"`, `"300y"`, "2", "null", `""`, `"NaNs"`, `"1e3s"`} {
-		bad("acquire", request, `"patience":"1s"`, `"patience":`+v, "bad_request")
-		bad("acquire", request, `"sent":"2s"`, `"sent":`+v, "bad_request")
-		bad("report", report, `"age":"0s"`, `"age":`+v, "bad_request")
-		bad("report", report, `"sent":"2s"`, `"sent":`+v, "bad_request")
+		h.bad("acquire", soundRequest, `"patience":"1s"`, `"patience":`+v, "bad_request")
+		h.bad("acquire", soundRequest, `"sent":"2s"`, `"sent":`+v, "bad_request")
+		h.bad("report", soundReport, `"age":"0s"`, `"age":`+v, "bad_request")
+		h.bad("report", soundReport, `"sent":"2s"`, `"sent":`+v, "bad_request")
 	}
+}
+
+// spoilFields leaves out each field that has to be there, and gives others values
+// that do not fit.
+func (h *byHand) spoilFields() {
 	for _, field := range []string{`"v":1,`, `"id":"hand.1/2",`, `"keys":["k"],`, `"want":{"tokens":2,"slots":1},`, `"need":{"tokens":1,"slots":1},`, `"sent":"2s",`, `,"patience":"1s"`} {
-		bad("acquire", request, field, "", "bad_request")
+		h.bad("acquire", soundRequest, field, "", "bad_request")
 	}
 	for _, field := range []string{`"v":1,`, `"holder":"hand.1",`, `"id":"hand.1/1",`, `"keys":["k"],`, `"count":1,`, `,"age":"0s"`, `"sent":"2s",`} {
-		bad("report", report, field, "", "bad_request")
+		h.bad("report", soundReport, field, "", "bad_request")
 	}
 	for _, c := range [][3]string{
 		{`"tokens":2`, `"tokens":0`, "bad_request"}, // wants less than it needs
@@ -108,18 +144,9 @@ func TestABadMessageChangesNothing(t *testing.T) {
 		{`"v":1`, `"v":2,"news":[]`, "format"},
 		{`"v":1`, `"v":0`, "format"},
 	} {
-		bad("acquire", request, c[0], c[1], c[2])
+		h.bad("acquire", soundRequest, c[0], c[1], c[2])
 	}
-	bad("report", report, `"v":1`, `"v":2`, "format")
-	code, message := say("acquire", strings.Replace(request, `"v":1`, `"v":2`, 1))
-	require.Equal(t, "format", code)
-	require.Contains(t, message, "the message has format 2, this side speaks 1", "both sides are named")
-
-	// Sound ones do change something, so the state looked at is not a blind one.
-	code, message = say("report", report)
-	require.Empty(t, code, message)
-	require.NotEqual(t, before, state(t, s))
-	t.Logf("%d messages refused, and nothing changed", refused)
+	h.bad("report", soundReport, `"v":1`, `"v":2`, "format")
 }
 
 // state is what the ledger holds, but for what passes with time alone.

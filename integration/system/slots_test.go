@@ -135,7 +135,7 @@ func TestWaitOnAConcurrencyRuleIsRefused(t *testing.T) {
 	})
 }
 
-// TestDeadWorkersHoldingsCountAsSpentAtExpiry (B71): a worker that falls silent
+// TestDeadWorkersHoldingsCountAsSpentAtExpiry: a worker that falls silent
 // for good has its slots back in others' hands after a TTL, its tokens a window
 // later, and nobody has to do anything.
 func TestDeadWorkersHoldingsCountAsSpentAtExpiry(t *testing.T) {
@@ -197,7 +197,7 @@ func (m *mute) Report(ctx context.Context, r lease.Report) (lease.Reply, error) 
 	return m.Lessor.Report(ctx, r)
 }
 
-// TestEveryPathSpendsWhatWasGranted (B55): Allow, Wait, Acquire, the batch that is
+// TestEveryPathSpendsWhatWasGranted: Allow, Wait, Acquire, the batch that is
 // at hand, an expired lease, a cancelled and a settled call: what left never
 // passes the contract, and the books know of each spend.
 func TestEveryPathSpendsWhatWasGranted(t *testing.T) {

@@ -54,7 +54,7 @@ func (s *stalled) Apply(ctx context.Context, t *lease.Turn) error {
 	return s.Memory.Apply(ctx, t)
 }
 
-// TestBacklogOfTheGoneIsDroppedUncharged (B160): a coordinator stands still for a
+// TestBacklogOfTheGoneIsDroppedUncharged: a coordinator stands still for a
 // minute while thousands ask, with a second's patience, and give up. When it goes
 // on none of them is charged, and who asks then is answered in that instant.
 func TestBacklogOfTheGoneIsDroppedUncharged(t *testing.T) {
@@ -182,7 +182,7 @@ func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 	require.EqualValues(t, len(spends), b.Spent)
 }
 
-// TestCrowdComesBackAfterNATSWasAway (B157): many workers lose NATS at one moment
+// TestCrowdComesBackAfterNATSWasAway: many workers lose NATS at one moment
 // and find it again; each of them gets its turn, and the limit holds.
 func TestCrowdComesBackAfterNATSWasAway(t *testing.T) {
 	t.Parallel()

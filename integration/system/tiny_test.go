@@ -15,7 +15,7 @@ import (
 	"ration/worker"
 )
 
-// TestTinyWindowsHoldInRealTime (B40): ten workers under a window far shorter
+// TestTinyWindowsHoldInRealTime: ten workers under a window far shorter
 // than timers are exact, and under one of a second, on the real clock.
 func TestTinyWindowsHoldInRealTime(t *testing.T) {
 	p, err := lease.ParsePolicy("policy", []byte("limits:\n- {key: tiny, rules: [1000/10ms]}\n- {key: second, rules: [50/1s]}\n"))

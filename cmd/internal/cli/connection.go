@@ -2,8 +2,6 @@ package cli
 
 import (
 	"log/slog"
-	"net/url"
-	"strings"
 	"time"
 
 	"ration/bus"
@@ -63,21 +61,4 @@ func (c *Connection) Config(name string, log *slog.Logger) (bus.ConnectConfig, e
 		return bus.ConnectConfig{}, Misuse("%w", err)
 	}
 	return config, nil
-}
-
-// Redacted gives NATS URLs, divided by commas, without their passwords.
-func Redacted(urls string) string {
-	all := strings.Split(urls, ",")
-	for i, s := range all {
-		u, err := url.Parse(strings.TrimSpace(s))
-		if err != nil {
-			all[i] = "a malformed URL"
-			continue
-		}
-		if u.User != nil && u.Host != "" {
-			u.User = url.User("xxxxx")
-		}
-		all[i] = u.String()
-	}
-	return strings.Join(all, ",")
 }

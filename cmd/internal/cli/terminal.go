@@ -52,3 +52,11 @@ func Printable(text string, width int) string {
 	}
 	return quoted
 }
+
+// Plural is a number and what is counted: "1 slot", "2 slots".
+func Plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -21,6 +21,11 @@ const (
 	rulesRemedy = "write at least one, such as rules: [10/1s], or rules: [unlimited] to limit nothing"
 )
 
+var (
+	policyFields = []string{"unknown", "limits"}
+	limitFields  = []string{"key", "rules", "guard"}
+)
+
 // ParsePolicy reads a policy in YAML. The name is that of the file, for errors:
 //
 //	unknown: refuse                        # or allow: a key that no limit names
@@ -50,7 +55,7 @@ func ParsePolicy(name string, text []byte) (*Policy, error) {
 type reader struct{ source }
 
 func (r *reader) policy(root ast.Node, p *Policy) {
-	fields := r.fields(root, "the policy", "unknown", "limits")
+	fields := r.fields(root, "the policy", policyFields)
 	if fields == nil {
 		return
 	}
@@ -99,7 +104,7 @@ func (r *reader) unknown(f field) UnknownKeys {
 
 // limit reads one limit. It gives no segments where the key is wrong.
 func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
-	fields := r.fields(n, "the limit", "key", "rules", "guard")
+	fields := r.fields(n, "the limit", limitFields)
 	if fields == nil {
 		return Limit{}, nil, place{}
 	}

@@ -66,7 +66,7 @@ func fraction(text string) (float64, error) {
 func duration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is no duration; write a number and its unit, such as 500ms, 2s or 1h30m, up to 292 years", quoted(text))
+		return 0, fmt.Errorf("%s cannot be read as a time; write a number and its unit, ns, us, ms, s, m or h, without a blank, such as 500ms or 1h30m, up to 292 years", quoted(text))
 	}
 	return d, nil
 }

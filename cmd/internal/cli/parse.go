@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"ration/bus"
 )
 
 // Invocation is a command line that has been understood.
@@ -130,5 +133,12 @@ func Finish(name string, err error, s Streams) int {
 // packages is the names of packages that errors begin with.
 var packages = regexp.MustCompile(`(?m)(^|: )(?:(?:ration|bus|coordinator|worker|lease|algo): )+`)
 
-// plain is the text of an error for people.
-func plain(err error) string { return packages.ReplaceAllString(err.Error(), "$1") }
+// plain is the text of an error for people, who set what they set by flags.
+func plain(err error) string {
+	text := err.Error()
+	var setting *bus.SettingError
+	if errors.As(err, &setting) {
+		text = strings.Replace(text, setting.Remedy, setting.Flags, 1)
+	}
+	return packages.ReplaceAllString(text, "$1")
+}

@@ -108,10 +108,10 @@ func TestAFlagWithoutItsValueSaysSo(t *testing.T) {
 		{[]string{"--key", "k", "--count"}, "--count: it needs a value; write --count=N; see thing --help"},
 		{[]string{"--key", "k", "--wait"}, "--wait: it needs a value; write --wait=D; see thing --help"},
 		{[]string{"--key", "k", "--part"}, "--part: it needs a value; write --part=P; see thing --help"},
-		{[]string{"--key", "--count", "3"}, "--key: it needs a value; write --key=K, with the = also where the value begins with -; see thing --help"},
-		{[]string{"--key", "k", "--wait", "-x"}, "--wait: it needs a value; write --wait=D, with the = also where the value begins with -; see thing --help"},
-		{[]string{"--key", "k", "--part", "-3"}, "--part: it needs a value; write --part=P, with the = also where the value begins with -; see thing --help"},
-		{[]string{"go", "--key", "k", "--rate", "-."}, "--rate: it needs a value; write --rate=R, with the = also where the value begins with -; see thing go --help"},
+		{[]string{"--key", "--count", "3"}, "--key: it needs a value; write --key=K, with the = where the value begins with -; see thing --help"},
+		{[]string{"--key", "k", "--wait", "-x"}, "--wait: it needs a value; write --wait=D, with the = where the value begins with -; see thing --help"},
+		{[]string{"--key", "k", "--part", "-3"}, "--part: it needs a value; write --part=P, with the = where the value begins with -; see thing --help"},
+		{[]string{"go", "--key", "k", "--rate", "-."}, "--rate: it needs a value; write --rate=R, with the = where the value begins with -; see thing go --help"},
 		{[]string{"pass", "--key", "k"}, "missing arguments: <command> ...; see thing pass --help"},
 	} {
 		_, _, _, err := parse(nil, c.args...)

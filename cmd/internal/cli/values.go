@@ -44,7 +44,7 @@ func mapper[T any](read func(string) (T, error)) kong.Mapper {
 		case token.IsEOL():
 			return missing(ctx.Value)
 		case !token.IsValue() && (target.Kind() == reflect.String || !negative(token)):
-			return fmt.Errorf("%w, with the = also where the value begins with -", missing(ctx.Value))
+			return fmt.Errorf("%w, with the = where the value begins with -", missing(ctx.Value))
 		}
 		v, err := read(fmt.Sprint(token.Value))
 		if err != nil {

@@ -85,11 +85,11 @@ type loading struct {
 // errOver is the cause of the end that was asked for.
 var errOver = errors.New("the time is over")
 
-func (r *loading) do(jobs int, lasting time.Duration) {
+func (r *loading) do(jobs int, span time.Duration) {
 	taking, stop := context.WithCancelCause(r.soft)
 	defer stop(nil)
-	if lasting > 0 {
-		defer time.AfterFunc(lasting, func() { stop(errOver) }).Stop()
+	if span > 0 {
+		defer time.AfterFunc(span, func() { stop(errOver) }).Stop()
 	}
 	var callers sync.WaitGroup
 	for range jobs {
@@ -108,7 +108,7 @@ func (r *loading) do(jobs int, lasting time.Duration) {
 	case taking.Err() == nil || over(taking):
 	case r.bounded:
 		r.tally.note(func(t *tallied) { t.unsent += int(max(0, r.left.Load())) })
-	case lasting > 0:
+	case span > 0:
 		r.tally.note(func(t *tallied) { t.rest = true })
 	}
 }

@@ -55,6 +55,8 @@ func TestConnectingEndsWithItsContext(t *testing.T) {
 func TestNobodyToConnectToIsNoCoordinator(t *testing.T) {
 	_, err := ration.Connect("nats://127.0.0.1:1", ration.WithConnectWait(100*time.Millisecond))
 	require.ErrorIs(t, err, ration.ErrNoCoordinator)
+	require.ErrorContains(t, err, "or give Connect another URL")
+	require.NotContains(t, err.Error(), "--", "a program has no flags")
 }
 
 func TestRefusalsSayWhy(t *testing.T) {

@@ -3,6 +3,7 @@ package algo
 import (
 	"fmt"
 	"time"
+	"unicode"
 )
 
 const (
@@ -56,6 +57,8 @@ type parser struct {
 	zoneColumn   int
 	unitColumn   int
 	periodColumn int
+	// written is the period as it stands in the text.
+	written string
 	// calendar is the unit of a period that only fixed windows may have.
 	calendar unit
 }
@@ -70,6 +73,9 @@ func (p *parser) rule() error {
 		return p.nothingMore("unlimited")
 	}
 	p.pos = from
+	if unicode.IsLetter(p.peek()) {
+		return p.fail(p.column(), example, "the limit is missing where %s is", p.found())
+	}
 	var err error
 	if p.Limit, err = p.number("the limit", MaxLimit); err != nil {
 		return err
@@ -142,6 +148,7 @@ func (p *parser) period() error {
 		if u.calendar {
 			p.calendar = u
 		}
+		p.written = string(p.runes[p.periodColumn-1 : p.pos])
 	}
 	return nil
 }
@@ -226,7 +233,7 @@ func (p *parser) complete() error {
 	case p.calendar.calendar && p.Kind != Fixed:
 		return p.fail(p.periodColumn, fmt.Sprintf(`write %s, or add "fixed"`, p.calendar.plain), "calendar weeks and months are for fixed windows, and this rule is %s", p.Kind)
 	case p.Kind == Fixed && !fixable(p.Period.Length):
-		return p.fail(p.periodColumn, `write a period under a day, 1d, 1w or 1mo, or leave out "fixed"`, "the calendar has no window of %s", p.Period)
+		return p.fail(p.periodColumn, `write a period under a day, 1d, 1w or 1mo, or leave out "fixed"`, "the calendar has no window of %s", p.written)
 	case p.Kind == Bucket && p.burstColumn == 0:
 		p.Burst = p.Limit
 	}

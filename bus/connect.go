@@ -61,7 +61,8 @@ func (c ConnectConfig) Validate() error {
 		errs = append(errs, errors.New("bus: a password without a user; give the user too"))
 	}
 	if (c.Cert == "") != (c.Key == "") {
-		errs = append(errs, fmt.Errorf("bus: tlscert %q and tlskey %q: give both or neither", c.Cert, c.Key))
+		errs = append(errs, &SettingError{fmt.Errorf("bus: the certificate is %q and its private key %q", c.Cert, c.Key),
+			"give both Cert and Key, or neither", "give both --tlscert and --tlskey, or neither"})
 	}
 	if c.Wait < 0 {
 		errs = append(errs, fmt.Errorf("bus: a wait of %v for first contact; use 0 (500 ms) or more", c.Wait))
@@ -169,15 +170,18 @@ func dial(first context.Context, url string, options []nats.Option) (*nats.Conn,
 
 // readable says which of the files cannot be read.
 func (c ConnectConfig) readable() error {
-	for _, f := range []struct{ flag, file, holds string }{
-		{"--creds", c.Creds, "a user's JWT and seed"}, {"--nkey", c.NKey, "a user's seed"},
-		{"--tlscert", c.Cert, "a certificate"}, {"--tlskey", c.Key, "its private key"}, {"--tlsca", c.CA, "the certificates of authorities"},
+	for _, f := range []struct{ field, flag, file, holds string }{
+		{"Creds", "--creds", c.Creds, "a user's JWT and seed"},
+		{"NKey", "--nkey", c.NKey, "a user's seed"},
+		{"Cert", "--tlscert", c.Cert, "a certificate"},
+		{"Key", "--tlskey", c.Key, "its private key"},
+		{"CA", "--tlsca", c.CA, "the certificates of authorities"},
 	} {
 		if f.file == "" {
 			continue
 		}
 		if _, err := os.ReadFile(f.file); err != nil {
-			return fmt.Errorf("%s: %w; name a file with %s", f.flag, err, f.holds)
+			return &SettingError{err, "name a file with " + f.holds + " in " + f.field, "name a file with " + f.holds + " with " + f.flag}
 		}
 	}
 	return nil
@@ -219,7 +223,7 @@ func (c ConnectConfig) options(w *watch, met chan<- struct{}) ([]nats.Option, er
 	case c.NKey != "":
 		key, err := nats.NkeyOptionFromSeed(c.NKey)
 		if err != nil {
-			return nil, fmt.Errorf("--nkey %s: %w; name a file with a user's seed", c.NKey, err)
+			return nil, &SettingError{fmt.Errorf("%s: %w", c.NKey, err), "name a file with a user's seed in NKey", "name a file with a user's seed with --nkey"}
 		}
 		o = append(o, key)
 	}

@@ -33,18 +33,22 @@ func connectError(url string, wait time.Duration, err error) error {
 	var alert *net.OpError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return fmt.Errorf("%w: %s refuses the credentials (%w); give those it knows, by --creds, --user, --token or --nkey",
-			ErrPermission, where, err)
+		return &SettingError{fmt.Errorf("%w: %s refuses the credentials (%w)", ErrPermission, where, err),
+			"give those it knows, by Creds, User, Token or NKey", "give those it knows, by --creds, --user, --token or --nkey"}
 	case away(err):
-		return fmt.Errorf("%w: no NATS server at %s within %v (%s); start a coordinator, which brings one, or name another with --nats",
-			lease.ErrNoCoordinator, where, wait, absence(err))
+		return &SettingError{fmt.Errorf("%w: no NATS server at %s within %v (%s)", lease.ErrNoCoordinator, where, wait, absence(err)),
+			"start a coordinator, which brings one, or give Connect another URL",
+			"start a coordinator, which brings one, or name another with --nats"}
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return fmt.Errorf("bus: the NATS server at %s speaks no TLS (%w); write nats:// in its URL, and leave --tlscert and --tlsca out", where, err)
+		return &SettingError{fmt.Errorf("bus: the NATS server at %s speaks no TLS (%w)", where, err),
+			"write nats:// in its URL, and leave Cert and CA out", "write nats:// in its URL, and leave --tlscert and --tlsca out"}
 	case errors.Is(err, nats.ErrTLS), errors.As(err, &alert):
-		return fmt.Errorf("bus: TLS with the NATS server at %s fails (%w); name whom to trust with --tlsca, and a certificate to show with --tlscert and --tlskey",
-			where, err)
+		return &SettingError{fmt.Errorf("bus: TLS with the NATS server at %s fails (%w)", where, err),
+			"name whom to trust in CA, and a certificate to show in Cert and Key",
+			"name whom to trust with --tlsca, and a certificate to show with --tlscert and --tlskey"}
 	case errors.Is(err, nats.ErrNoInfoReceived), strings.Contains(where, "ws://"), strings.Contains(where, "wss://"):
-		return fmt.Errorf("%w: what answers at %s is no NATS server, or not of that kind; name one with --nats", lease.ErrNoCoordinator, where)
+		return &SettingError{fmt.Errorf("%w: what answers at %s is no NATS server, or not of that kind", lease.ErrNoCoordinator, where),
+			"give Connect the URL of one", "name one with --nats"}
 	}
 	return fmt.Errorf("bus: connecting to %s: %w; look at the URL, and at the files that are named for credentials and TLS", where, err)
 }

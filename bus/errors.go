@@ -15,6 +15,17 @@ import (
 // right to publish or subscribe. The error that wraps it names the subject.
 var ErrPermission = errors.New("bus: NATS forbids it")
 
+// SettingError is an error that another setting mends. Its text names what a
+// program sets; Flags is the remedy in the words of a command.
+type SettingError struct {
+	Err    error
+	Remedy string
+	Flags  string
+}
+
+func (e *SettingError) Error() string { return e.Err.Error() + "; " + e.Remedy }
+func (e *SettingError) Unwrap() error { return e.Err }
+
 // toldError is an error that the coordinator answered: the sentinel of its code
 // and its own words.
 type toldError struct {

@@ -20,7 +20,7 @@ func Example() {
 	free := func(at time.Duration) {
 		now := start.Add(at)
 		ledger.Turn(now, nil)
-		keys := ledger.Status(now, "demo").Keys
+		keys := ledger.Status(now, "").Keys
 		if len(keys) == 0 {
 			fmt.Printf("%-6v all is free, and nothing is kept\n", at)
 			return

@@ -60,7 +60,7 @@ func TestPolicyThatIsNoneIsRefusedAtOnce(t *testing.T) {
 		"many empty mappings": {"[" + fill("{a}, "), "1:323: there are more than 64 fields and entries without a value"},
 		"many documents":      {fill("---\na\n"), "3:1: a second document begins"},
 		"many blank lines":    {"a: |\n" + fill("\n"), "102:1: more than 100 lines in a row are blank"},
-		"many closers":        {fill("]"), "could not find '[' character"},
+		"many closers":        {fill("]"), "1:1: there is no [ to this ]"},
 		"many errors":         {"limits: [" + fill("-1,") + "]", "more errors from here on; correct those above first"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ type field struct {
 
 // fields reads a mapping in which only the known fields may stand, each once.
 // It gives nil where there is no mapping.
-func (r *reader) fields(n ast.Node, what string, known ...string) map[string]field {
+func (r *reader) fields(n ast.Node, what string, known []string) map[string]field {
 	mapping, ok := n.(*ast.MappingNode)
 	if !ok {
 		r.add(nodePlace(n), fmt.Sprintf("%s is %s", what, describe(n)),
@@ -31,7 +31,11 @@ func (r *reader) fields(n ast.Node, what string, known ...string) map[string]fie
 		f := field{v.Key.GetToken().Value, nodePlace(v.Key), v.Value}
 		if !slices.Contains(known, f.name) {
 			meant, remedy := suggest(f.name, known)
-			r.add(f.at, fmt.Sprintf("unknown field %.40q", f.name), remedy)
+			problem := fmt.Sprintf("unknown field %.40q", f.name)
+			if p, more := unnamed(f.name); p != "" {
+				meant, problem, remedy = strings.Fields(f.name)[0], p, more
+			}
+			r.add(f.at, problem, remedy)
 			// What was meant is not missing as well.
 			f = field{name: meant}
 		} else if before := fields[f.name]; before.value != nil {

@@ -3,6 +3,7 @@ package lease
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,6 +20,11 @@ const (
 	maxTwoRules = 200
 
 	rulesRemedy = "write at least one, such as rules: [10/1s], or rules: [unlimited] to limit nothing"
+)
+
+var (
+	policyFields = []string{"unknown", "limits"}
+	limitFields  = []string{"key", "rules", "guard"}
 )
 
 // ParsePolicy reads a policy in YAML. The name is that of the file, for errors:
@@ -50,7 +56,7 @@ func ParsePolicy(name string, text []byte) (*Policy, error) {
 type reader struct{ source }
 
 func (r *reader) policy(root ast.Node, p *Policy) {
-	fields := r.fields(root, "the policy", "unknown", "limits")
+	fields := r.fields(root, "the policy", policyFields)
 	if fields == nil {
 		return
 	}
@@ -99,7 +105,7 @@ func (r *reader) unknown(f field) UnknownKeys {
 
 // limit reads one limit. It gives no segments where the key is wrong.
 func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
-	fields := r.fields(n, "the limit", "key", "rules", "guard")
+	fields := r.fields(n, "the limit", limitFields)
 	if fields == nil {
 		return Limit{}, nil, place{}
 	}
@@ -148,7 +154,15 @@ func (r *reader) twice(at place, before, l Limit) {
 func (r *reader) rules(f field) (rules []algo.Rule, places []place) {
 	var unlimited place
 	first := map[algo.Rule]algo.Rule{}
+	var split place // the end of a number that has commas in it
 	for _, n := range r.items(f, rulesRemedy) {
+		if at := nodePlace(n); at.line == split.line && at.column < split.column {
+			continue // the rest of it
+		}
+		if end := r.splitNumber(n); end != (place{}) {
+			split = end
+			continue
+		}
 		t, ok := r.text(field{"the rule", nodePlace(n), n}, "write what it limits, such as 10/1s or 4 concurrent")
 		if !ok {
 			continue
@@ -173,6 +187,33 @@ func (r *reader) rules(f field) (rules []algo.Rule, places []place) {
 		r.add(unlimited, "unlimited stands beside another rule", "keep the one that is meant")
 	}
 	return rules, places
+}
+
+// commas is a number with commas between its thousands, which divide a list.
+var commas = regexp.MustCompile(`\b(\d{1,3}(?:,\d{3})+)(?:\D|$)`)
+
+// splitNumber complains of a number with commas in it of which an entry that is no
+// rule is a part, and gives its end, or nothing if there is none.
+func (r *reader) splitNumber(n ast.Node) (end place) {
+	text := n.GetToken().Value
+	if _, err := algo.ParseRule(text); err == nil {
+		return place{}
+	}
+	from := nodePlace(n)
+	line := string(r.line(from.line))
+	until := from.column + utf8.RuneCountInString(text)
+	for _, m := range commas.FindAllStringSubmatchIndex(line, -1) {
+		at, end := 1+utf8.RuneCountInString(line[:m[2]]), 1+utf8.RuneCountInString(line[:m[3]])
+		within := from.column <= at && at < until || at < from.column && from.column < end && !strings.Contains(text, "/")
+		if !within {
+			continue
+		}
+		digits := strings.ReplaceAll(line[m[2]:m[3]], ",", "")
+		r.add(place{from.line, at}, "commas divide the rules of a list, and this number has one",
+			fmt.Sprintf("write %s, or %s", digits, strings.ReplaceAll(line[m[2]:m[3]], ",", "_")))
+		return place{from.line, end}
+	}
+	return place{}
 }
 
 func (r *reader) badRule(t scalar, err error) {
@@ -217,7 +258,10 @@ func counted(rule algo.Rule) algo.Rule {
 }
 
 func (r *reader) guard(f field) time.Duration {
-	const remedy = "write the time with its unit, such as guard: 50ms"
+	const (
+		remedy = "write the time with its unit, such as guard: 50ms"
+		units  = "write a number and its unit, ns, us, ms, s, m or h, without a blank, such as guard: 50ms"
+	)
 	if f.value != nil && f.value.Type() == ast.IntegerType && f.value.GetToken().Value == "0" {
 		return 0
 	}
@@ -228,7 +272,7 @@ func (r *reader) guard(f field) time.Duration {
 	d, err := time.ParseDuration(t.value)
 	switch {
 	case err != nil:
-		r.add(t.at, fmt.Sprintf("guard is %.40q, which is no duration", t.value), remedy)
+		r.add(t.at, fmt.Sprintf("guard is %.40q, which cannot be read as a time", t.value), units)
 	case d < 0:
 		r.add(t.at, fmt.Sprintf("guard is %s, below 0", t.value), "write 0 or the time by which one call may arrive later than another")
 	case d > maxGuard:

@@ -9,6 +9,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
+const escapeRemedy = `write two hexadecimal digits after \x, four after \u, eight after \U`
+
 // scalar is a text of the file, in quotes or not, on one line.
 type scalar struct {
 	value string
@@ -56,8 +58,7 @@ func (s *source) scalar(n ast.Node) (scalar, bool) {
 			return s.broken(text)
 		}
 		if n == 0 {
-			s.add(place{text.at.line, i + 1}, "the escape stands for no character",
-				`write two hexadecimal digits after \x, four after \u, eight after \U`)
+			s.add(place{text.at.line, i + 1}, "the escape stands for no character", escapeRemedy)
 			return scalar{}, false
 		}
 		text.columns = append(text.columns, i+1)

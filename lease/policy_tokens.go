@@ -147,7 +147,7 @@ func foreign(t *token.Token) (problem, remedy string) {
 	case token.MappingKeyType:
 		return "fields that begin with ? have no place in a policy", "write the field as name: value"
 	case token.LiteralType, token.FoldedType:
-		return "blocks of text (| and >) have no place in a policy", "write the text on the line of its field"
+		return noBlocks, noBlocksRemedy
 	}
 	return "", ""
 }

@@ -2,12 +2,10 @@ package lease
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
@@ -44,12 +42,12 @@ func (s *source) document(text []byte) ast.Node {
 	}
 	// Without an end of line the lexer drops an unfinished last token.
 	tokens := lexer.Tokenize(string(text) + "\n")
-	if !s.checkTokens(tokens) {
+	if !s.checkTokens(tokens) || !s.checkLines(tokens) {
 		return nil
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		s.syntax(err)
+		s.syntax(tokens, err)
 		return nil
 	}
 	for _, d := range file.Docs {
@@ -91,47 +89,4 @@ func (s *source) checkText(text []byte) bool {
 		i += size
 	}
 	return true
-}
-
-// syntax reports what the YAML parser found. Where that is what half a file
-// looks like, it says so.
-func (s *source) syntax(err error) {
-	at, problem, remedy := place{1, 1}, "the YAML parser gave up", "correct the YAML there"
-	var e yaml.Error
-	if errors.As(err, &e) {
-		problem = e.GetMessage()
-		if t := e.GetToken(); t != nil {
-			at = tokenPlace(t)
-		}
-	}
-	if p, r := s.displaced(at, problem); p != "" {
-		problem, remedy = p, r
-	}
-	for _, k := range [...]struct{ found, problem, remedy string }{
-		{"could not find end character of", "a quote is opened and not closed", "close it, or finish the file if it is cut short"},
-		{"sequence end token ']' not found", "a list is opened and not closed", "close it with ], or finish the file if it is cut short"},
-		{"could not find flow mapping end token '}'", "a mapping is opened and not closed", "close it with }, or finish the file if it is cut short"},
-		{"non-map value is specified", "the line is not a field", `write it as "name: value", or finish the file if it is cut short`},
-	} {
-		if strings.HasPrefix(problem, k.found) {
-			problem, remedy = k.problem, k.remedy
-			break
-		}
-	}
-	s.add(at, problem, remedy)
-}
-
-// displaced gives the words for what the parser says of a value that stands where
-// none can: a line is shifted, or a text has a colon in it.
-func (s *source) displaced(at place, found string) (problem, remedy string) {
-	const align = `align it: "- key:" under the one before, rules and guard under key`
-	switch line := s.line(at.line); {
-	case found == "value is not allowed in this context":
-		return "the indentation is off", align
-	case found != "mapping value is not allowed in this context":
-		return "", ""
-	case strings.Contains(string(line[min(at.column-1, len(line)):]), ":"):
-		return "the text has a colon in it", "put it in quotes, or write one field on each line"
-	}
-	return "the indentation is off below this text", align
 }

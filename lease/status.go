@@ -141,7 +141,8 @@ func (l *Ledger) Summary(now algo.Instant) Status {
 }
 
 // Status tells of the limited prefixes of a key and of those below it, or with
-// an empty key of all, in order of the key, at most 500 of them. It changes
+// an empty key of all, in order of the key, at most 500 of them. Those that nobody
+// uses are left out, but for the prefixes of a key that is named. It changes
 // nothing but the windows' idea of the time. Like every method of a Ledger it is
 // for the goroutine that owns it.
 func (l *Ledger) Status(now algo.Instant, key Key) Status {
@@ -151,6 +152,13 @@ func (l *Ledger) Status(now algo.Instant, key Key) Status {
 	for _, a := range l.order {
 		if related(key, a.key) {
 			found = append(found, a)
+		}
+	}
+	if key != "" {
+		for _, m := range l.policy.Match(key) {
+			if !slices.ContainsFunc(found, func(a *account) bool { return a.key == m.Prefix }) {
+				found = append(found, newAccount(now, m.Prefix, l.contract(m.Limit)))
+			}
 		}
 	}
 	slices.SortFunc(found, func(x, y *account) int { return cmp.Compare(x.key, y.key) })

@@ -256,7 +256,6 @@ func (a amount) String() string {
 	return strings.Join(parts, " and ")
 }
 
-
 func verb(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -30,10 +30,11 @@ Example:
 }
 
 func (c *healthcheckCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams) error {
-	if err := address("http", c.HTTP, "127.0.0.1:8422"); err != nil {
+	at := strings.TrimSuffix(strings.TrimPrefix(c.HTTP, "http://"), "/") // as the start line has it
+	if err := address("http", at, "127.0.0.1:8422"); err != nil {
 		return err
 	}
-	host, port, _ := net.SplitHostPort(c.HTTP)
+	host, port, _ := net.SplitHostPort(at)
 	if host == "" || host == "0.0.0.0" || host == "::" { // what it listens on is not where to go
 		host = "127.0.0.1"
 	}

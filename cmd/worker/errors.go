@@ -13,8 +13,22 @@ import (
 	"ration/lease"
 )
 
-// errLate says that a wait was over, or known to be too short.
-var errLate = errors.New("the wait for a turn was over")
+// errLate says that a call had no turn within --wait, or that this is known before.
+var errLate = errors.New("no turn within --wait")
+
+// tightness is an errLate of which the rule is known, and when it has a turn: at an
+// instant, which is a wait later.
+type tightness struct {
+	rule, key string
+	at        time.Time
+	wait      time.Duration
+}
+
+func (t *tightness) Error() string {
+	return fmt.Sprintf("%v: rule %q of %q has none for %v", errLate, t.rule, t.key, t.wait.Round(time.Millisecond))
+}
+
+func (t *tightness) Unwrap() error { return errLate }
 
 // lateness gives an errLate in place of an error that means so, be it told by a
 // clock here or by the coordinator. It names the trouble behind it, if any.
@@ -22,7 +36,7 @@ func lateness(err error) error {
 	var refused *ration.Refused
 	switch {
 	case errors.Is(err, lease.ErrTooLate) && errors.As(err, &refused) && refused.Wait > 0:
-		return fmt.Errorf("%w: rule %q of %q has no turn for %v", errLate, refused.Rule, refused.Key, refused.Wait.Round(time.Millisecond))
+		return &tightness{refused.Rule, refused.Key, time.Now().Add(refused.Wait), refused.Wait}
 	case errors.Is(err, ration.ErrNoCoordinator):
 		return fmt.Errorf("%w: %w", errLate, ration.ErrNoCoordinator)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, lease.ErrTooLate), errors.Is(err, lease.ErrTimedOut):

@@ -94,9 +94,7 @@ func (r *execution) do(s cli.Streams) error {
 
 // one runs the command for one item, when it is its turn.
 func (r *execution) one(taking context.Context, it item) {
-	r.tally.note(func(t *tallied) { t.waiting++ })
-	h, err := turn(taking, r.hard, r.limiter, r.cost, r.units, r.wait)
-	r.tally.note(func(t *tallied) { t.waiting-- })
+	h, err := r.await(taking)
 	switch {
 	case err == nil:
 		r.call(h, it)

@@ -16,16 +16,16 @@ import (
 
 type loadCommand struct {
 	demand
-	Jobs  int           `short:"j" help:"How many callers there are." default:"4" placeholder:"N"`
-	Get   string        `help:"URL to get with each call." placeholder:"URL"`
-	Rate  float64       `help:"Demand in calls a second. Without it each caller calls again at once." placeholder:"R"`
-	For   time.Duration `help:"How long to go on. Without it and --count until it is interrupted." placeholder:"D" xor:"end"`
-	Count int64         `help:"How many calls to make in all. Without it and --for until it is interrupted." placeholder:"N" xor:"end"`
+	Jobs  int            `short:"j" help:"How many callers there are." default:"4" placeholder:"N"`
+	Get   string         `help:"URL to get with each call." placeholder:"URL"`
+	Rate  *float64       `help:"Demand in calls a second. Without it each caller calls again at once." placeholder:"R"`
+	For   *time.Duration `help:"How long to go on. Without it and --count until it is interrupted." placeholder:"D"`
+	Count *int64         `help:"How many calls to make in all. Without it and --for until it is interrupted." placeholder:"N"`
 }
 
 // Help is the part of the help below the flags' summary.
 func (*loadCommand) Help() string {
-	return `Calls as often as the limit allows, until --for or --count is reached or it is interrupted. One token is one attempt: connections are used once, and no redirect is followed. Stdout says how often each status came; 429 means that the upstream saw its limit broken.
+	return `Calls as often as the limit allows, until it is interrupted or what --for or --count says is reached, of both the first. One token is one attempt: connections are used once, and no redirect is followed. Stdout says how often each status came. A call that was answered has not failed, whatever the status; 429 means that the upstream saw its limit broken.
 
 Example:
 
@@ -38,12 +38,12 @@ func (c *loadCommand) run(ctx context.Context, s cli.Streams) error {
 	switch {
 	case c.Jobs < 1 || c.Jobs > maxJobs:
 		return cli.Misuse("-j %d is not from 1 to %d", c.Jobs, maxJobs)
-	case !(c.Rate >= 0 && c.Rate < 1e12):
-		return cli.Misuse("--rate %v is not from 0 to 1e12; 0 is as fast as the limit allows", c.Rate)
-	case c.For < 0:
-		return cli.Misuse("--for %v is below 0; 0 is until it is interrupted", c.For)
-	case c.Count < 0:
-		return cli.Misuse("--count %d is below 0; 0 is until it is interrupted", c.Count)
+	case c.Rate != nil && !(*c.Rate > 0 && *c.Rate < 1e12):
+		return cli.Misuse("--rate %v is not above 0 and below 1e12; leave it out to call as fast as the limit allows", *c.Rate)
+	case c.For != nil && *c.For <= 0:
+		return cli.Misuse("--for %v is not above 0; leave it out to go on until it is interrupted", *c.For)
+	case c.Count != nil && *c.Count <= 0:
+		return cli.Misuse("--count %d is not above 0; leave it out to go on until it is interrupted", *c.Count)
 	}
 	var get *getter
 	if c.Get != "" {
@@ -53,13 +53,21 @@ func (c *loadCommand) run(ctx context.Context, s cli.Streams) error {
 		}
 	}
 	return c.session(ctx, s, "load", "call", func(v *shift) error {
-		r := &loading{shift: v, pace: newPace(c.Rate), get: get, statuses: map[int]int{}}
-		r.left.Store(c.Count)
-		r.bounded = c.Count > 0
-		r.endless = c.Count == 0 && c.For == 0
-		r.do(c.Jobs, c.For)
+		r := &loading{shift: v, pace: newPace(given(c.Rate)), get: get, statuses: map[int]int{}}
+		r.left.Store(given(c.Count))
+		r.bounded = c.Count != nil
+		r.endless = c.Count == nil && c.For == nil
+		r.do(c.Jobs, given(c.For))
 		return r.report(s)
 	})
+}
+
+// given is the value of a flag, or 0 where it was left out.
+func given[T any](flag *T) (value T) {
+	if flag != nil {
+		value = *flag
+	}
+	return value
 }
 
 // loading is one run of load.
@@ -96,7 +104,11 @@ func (r *loading) do(jobs int, span time.Duration) {
 		})
 	}
 	callers.Wait()
-	if taking.Err() != nil && (r.bounded && r.left.Load() > 0 || span > 0 && !over(taking)) {
+	switch {
+	case taking.Err() == nil || over(taking):
+	case r.bounded:
+		r.tally.note(func(t *tallied) { t.unsent += int(max(0, r.left.Load())) })
+	case span > 0:
 		r.tally.note(func(t *tallied) { t.rest = true })
 	}
 }
@@ -116,9 +128,7 @@ func (r *loading) begin() bool { return !r.bounded || r.left.Add(-1) >= 0 }
 
 // one makes one call, when it is its turn.
 func (r *loading) one(taking context.Context, stop context.CancelCauseFunc) {
-	r.tally.note(func(t *tallied) { t.waiting++ })
-	h, err := turn(taking, r.hard, r.limiter, r.cost, r.units, r.wait)
-	r.tally.note(func(t *tallied) { t.waiting-- })
+	h, err := r.await(taking)
 	switch {
 	case err == nil:
 		if err := r.call(h); err != nil {
@@ -127,9 +137,10 @@ func (r *loading) one(taking context.Context, stop context.CancelCauseFunc) {
 	case taking.Err() != nil:
 		r.unmade(taking)
 	case errors.Is(err, errLate):
-		r.tally.note(func(t *tallied) { t.late++ })
+		r.tally.note(func(t *tallied) { t.late++; t.tardy = err })
 	case lasting(err):
 		r.refused(err)
+		r.tally.note(func(t *tallied) { t.refused++ })
 		stop(err)
 	default:
 		r.tally.note(func(t *tallied) { t.failed++; t.fault = err })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -61,6 +62,8 @@ type shift struct {
 	tally   *tally
 	voice   *cli.Voice
 	screen  *cli.Screen
+	// tight is the last that is known of a rule that had no turn in time.
+	tight atomic.Pointer[tightness]
 	// soft ends when no new calls are to be made, hard when those under way are
 	// to stop.
 	soft, hard context.Context
@@ -109,6 +112,9 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 	}
 	if fault := v.tally.fault; fault != nil {
 		voice.Complain(fmt.Errorf("the last failure: %w", fault))
+	}
+	if tardy := v.tally.tardy; tardy != nil {
+		voice.Complain(tardy)
 	}
 	voice.Say("%s", v.tally.summary(noun, d.Key))
 	if err != nil {

@@ -22,11 +22,13 @@ type tallied struct {
 	running int           // calls that are under way
 	done    int           // calls that have ended well
 	failed  int           // calls that have not
-	late    int           // waits that were over
+	late    int           // calls that had no turn within --wait
+	refused int           // calls that the policy never grants
 	unsent  int           // calls never made since the run ended
 	rest    bool          // there was more to do, not even begun
-	waited  time.Duration // in all, by calls that were sent
+	waited  time.Duration // in all, also by calls that were not sent
 	fault   error         // the last failure that has not been told
+	tardy   error         // of late, the last that has not been told
 	refusal error         // that no waiting changes, and has been told
 	broken  error         // what makes the run itself a failure, such as a full disk
 }
@@ -57,7 +59,7 @@ func (t *tally) progress() string {
 		line += fmt.Sprintf(", %d failed", now.failed)
 	}
 	if now.late > 0 {
-		line += fmt.Sprintf(", %d waited too long", now.late)
+		line += fmt.Sprintf(", %d had no turn", now.late)
 	}
 	return fmt.Sprintf("%s, %s; %d running, %d waiting", line, rate(now.calls(), lasted), now.running, now.waiting)
 }
@@ -68,11 +70,17 @@ func (t *tally) summary(noun, key string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s on key %s", cli.Plural(end.calls(), noun), seconds(lasted), cli.Printable(key, 60))
 	if end.calls() > 0 {
-		fmt.Fprintf(&b, " (%s), waited %s in all", rate(end.calls(), lasted), seconds(end.waited))
+		fmt.Fprintf(&b, " (%s)", rate(end.calls(), lasted))
+	}
+	if end.calls() > 0 || end.late > 0 {
+		fmt.Fprintf(&b, ", waited %s in all", seconds(end.waited))
 	}
 	fmt.Fprintf(&b, ", %d failed", end.failed)
 	if end.late > 0 {
-		fmt.Fprintf(&b, ", %d not made since the wait was over", end.late)
+		fmt.Fprintf(&b, ", %d had no turn within --wait", end.late)
+	}
+	if end.refused > 0 {
+		fmt.Fprintf(&b, ", %d refused", end.refused)
 	}
 	if end.unsent > 0 {
 		fmt.Fprintf(&b, ", %d not made since the run ended", end.unsent)

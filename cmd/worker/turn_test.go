@@ -58,10 +58,30 @@ func TestAWaitThatIsOverIsSaidInOneWay(t *testing.T) {
 	} {
 		said := lateness(err)
 		require.ErrorIs(t, said, errLate, "%v", err)
-		require.Regexp(t, "^the wait for a turn was over", said.Error())
+		require.Regexp(t, "^no turn within --wait", said.Error())
 	}
 	refusal := &ration.Refused{Reason: lease.ErrNever, Never: true}
 	require.Equal(t, error(refusal), lateness(refusal))
 	require.ErrorContains(t, lateness(&ration.Refused{Key: "k", Rule: "1/10s", Wait: 9 * time.Second, Reason: lease.ErrTooLate}),
-		`over: rule "1/10s" of "k" has no turn for 9s`)
+		`no turn within --wait: rule "1/10s" of "k" has none for 9s`)
+}
+
+// TestAWaitThatWasOverHereNamesTheRuleThatAnotherWasTold, as long as that has no
+// turn.
+func TestAWaitThatWasOverHereNamesTheRuleThatAnotherWasTold(t *testing.T) {
+	c, err := ration.Local("limits: [{key: k, rules: [1/1h]}]")
+	require.NoError(t, err)
+	defer c.Close(context.Background())
+	limiter, err := c.Limiter("k")
+	require.NoError(t, err)
+	v := &shift{limiter: limiter, cost: 1, wait: time.Nanosecond, tally: newTally(), hard: t.Context()}
+	v.tight.Store(&tightness{"2/1m", "other", time.Now().Add(time.Minute), time.Minute})
+	_, err = v.await(t.Context())
+	require.ErrorIs(t, err, errLate)
+	require.Regexp(t, `^no turn within --wait: rule "(2/1m" of "other" has none for (1m0s|59\.\d+s)|1/1h" of "k" .*)$`, err.Error())
+	v.tight.Store(&tightness{"2/1m", "other", time.Now(), time.Minute})
+	_, err = v.await(t.Context())
+	require.ErrorIs(t, err, errLate)
+	require.NotContains(t, err.Error(), "other", "it may have one by now")
+	require.Positive(t, v.tally.waited, "waits without a turn are counted")
 }

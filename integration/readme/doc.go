@@ -8,7 +8,8 @@
 //	```sh            a script, which must exit with 0
 //	```sh serve      a coordinator, which runs until the page ends
 //	```sh together   shells, one for each line, all at once
-//	```text          what the block before it prints
+//	```text          what the block before it prints, to the letter
+//	```text about    the same, but for figures and the widths of columns
 //	```yaml          a file, named by the comment that it begins with
 //	```go            a part of an example
 package readme

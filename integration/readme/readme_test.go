@@ -22,7 +22,8 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 // TestPagesAreTrue types all that the pages say, as they say it: the README's
 // commands in a tree in which nothing was built, and then the others'.
 func TestPagesAreTrue(t *testing.T) {
-	dir := copied(t)
+	dir := copied(t, "../..")
+	clone := files(t, dir)
 	for _, page := range pages(t) {
 		typed := false
 		for _, b := range blocks(t, page) {
@@ -40,6 +41,7 @@ func TestPagesAreTrue(t *testing.T) {
 		})
 		require.True(t, ok, page)
 	}
+	require.Equal(t, clone, files(t, dir), "what a page writes stands in .gitignore")
 }
 
 // fourShells looks at the logs of the README's shells: they share the built-in
@@ -79,12 +81,21 @@ func TestFirstTwoCommandsAreRunAndTest(t *testing.T) {
 	require.Contains(t, string(ci), "\nstep tests counted "+testCommand+" ", "the checks begin with what the README says")
 }
 
+// TestPagesSayOfOutputWhatHelpSays: in one sentence, in all places.
+func TestPagesSayOfOutputWhatHelpSays(t *testing.T) {
+	const said = "output comes in the order in which commands write it, in whole lines."
+	for _, file := range []string{"cmd/worker/exec.go", "README.md", "docs/operations.md"} {
+		text, err := os.ReadFile(filepath.Join("../..", file))
+		require.NoError(t, err)
+		require.Contains(t, flat(string(text)), said, file)
+	}
+}
+
 // TestShapeForgetsFiguresOnly is so that the pages can be wrong.
 func TestShapeForgetsFiguresOnly(t *testing.T) {
 	require.Equal(t, shape("took  7.20 s\n\n"), shape("took 11 s\n"))
 	require.NotEqual(t, shape("took 7.20 s"), shape("takes 7.20 s"))
 	require.NotEqual(t, shape("a\nb"), shape("a"))
-	require.NotEqual(t, shape("exit code 3"), shape("exit code 5"))
 }
 
 // TestCounterCounts: what .ci/run counts is what go test said.

@@ -148,6 +148,9 @@ func (d *desk) follow(page string) {
 			d.together(name, b.body)
 		case "text":
 			require.NotNil(d.t, last, "%s: the output of no command", name)
+			require.Equal(d.t, b.body, printed(last.Stdout()), name)
+		case "text about":
+			require.NotNil(d.t, last, "%s: the output of no command", name)
 			if !busy(last) {
 				require.Equal(d.t, shape(b.body), shape(last.Stdout()), name)
 			}
@@ -166,18 +169,23 @@ func (d *desk) follow(page string) {
 
 var figure = regexp.MustCompile(`\d+(\.\d+)?`)
 
-// shape is an output without what differs from run to run: figures, other than
-// exit codes, and the widths of columns.
+// printed is an output without what make says of what it does.
+func printed(out string) string {
+	var b strings.Builder
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "go build ") && !strings.HasPrefix(line, "make") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// shape is an output without what differs from run to run: figures, and the widths
+// of columns.
 func shape(out string) string {
 	var lines []string
-	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, "go build ") || strings.HasPrefix(line, "make") {
-			continue // make says what it does
-		}
-		if !strings.HasPrefix(line, "exit code ") {
-			line = figure.ReplaceAllString(line, "0")
-		}
-		lines = append(lines, flat(line))
+	for line := range strings.Lines(printed(out)) {
+		lines = append(lines, flat(figure.ReplaceAllString(line, "0")))
 	}
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }

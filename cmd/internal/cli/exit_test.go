@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ration/bus"
 	"ration/lease"
 )
 
@@ -43,6 +44,8 @@ func TestErrorsAreToldOnceAndWithoutPackageNames(t *testing.T) {
 	require.Equal(t, "worker: connecting: no coordinator answers\n", tell(fmt.Errorf("ration: connecting: %w", lease.ErrNoCoordinator)))
 	require.Equal(t, "worker: \"bus: x\" is no key\n", tell(errors.New(`lease: "bus: x" is no key`)))
 	require.Equal(t, "worker: a\nb\n", tell(errors.Join(errors.New("bus: a"), errors.New("algo: b"))))
+	require.Equal(t, "worker: connecting: no server; name another with --nats\n", tell(fmt.Errorf("bus: connecting: %w",
+		&bus.SettingError{Err: errors.New("no server"), Remedy: "give Connect another", Flags: "name another with --nats"})))
 	require.Empty(t, tell(nil))
 	require.Empty(t, tell(&Exit{Code: Failed}), "it has been explained already")
 }

@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"ration/bus"
 )
 
 // Invocation is a command line that has been understood.
@@ -31,6 +36,9 @@ func (i *Invocation) Blame(err error) error {
 	return i.environment.blame(err)
 }
 
+// absent is what kong says of arguments that are not there.
+var absent = regexp.MustCompile(`^expected "(<.*)"$`)
+
 // exited is what kong's help panics with, since kong goes on parsing otherwise.
 type exited int
 
@@ -45,6 +53,7 @@ func Parse(grammar any, name, description string, args []string, s Streams) (in 
 		kong.Writers(s.Out, s.Err),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, FlagsLast: true, NoExpandSubcommands: true}),
 		values,
+		kong.Help(help),
 		kong.PostBuild(e.build),
 		kong.ValueFormatter(e.help),
 		kong.Resolvers(kong.ResolverFunc(e.resolve)),
@@ -67,9 +76,31 @@ func Parse(grammar any, name, description string, args []string, s Streams) (in 
 	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
+		if m := absent.FindStringSubmatch(err.Error()); m != nil {
+			err = fmt.Errorf("missing arguments: %s", m[1])
+		}
 		return nil, Misuse("%w; see %s --help", e.blame(err), command(name, args))
 	}
 	return &Invocation{ctx, e}, nil
+}
+
+// help prints the help of a command. What follows the first argument of one that
+// passes arguments on belongs to that, and so do flags.
+func help(options kong.HelpOptions, ctx *kong.Context) error {
+	node := ctx.Selected()
+	if node == nil || len(node.Positional) == 0 || !node.Positional[0].Passthrough {
+		return kong.DefaultHelpPrinter(options, ctx)
+	}
+	out := ctx.Stdout
+	defer func() { ctx.Stdout = out }()
+	var b bytes.Buffer
+	ctx.Stdout = &b
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
+		return err
+	}
+	argument := node.Positional[0].Summary()
+	_, err := io.WriteString(out, strings.Replace(b.String(), argument+" [flags]", "[flags] [--] "+argument, 1))
+	return err
 }
 
 // spelt gives args with the words that people try first, --version, help and
@@ -130,5 +161,12 @@ func Finish(name string, err error, s Streams) int {
 // packages is the names of packages that errors begin with.
 var packages = regexp.MustCompile(`(?m)(^|: )(?:(?:ration|bus|coordinator|worker|lease|algo): )+`)
 
-// plain is the text of an error for people.
-func plain(err error) string { return packages.ReplaceAllString(err.Error(), "$1") }
+// plain is the text of an error for people, who set what they set by flags.
+func plain(err error) string {
+	text := err.Error()
+	var setting *bus.SettingError
+	if errors.As(err, &setting) {
+		text = strings.Replace(text, setting.Remedy, setting.Flags, 1)
+	}
+	return packages.ReplaceAllString(text, "$1")
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,10 +12,17 @@ import (
 type grammar struct {
 	Go struct {
 		Key   string        `required:"" placeholder:"K"`
-		Count int           `default:"3"`
-		Wait  time.Duration `env:"NATS_WAIT" default:"1s"`
+		Count int           `default:"3" placeholder:"N"`
+		Wait  time.Duration `env:"NATS_WAIT" default:"1s" placeholder:"D"`
+		Rate  float64       `placeholder:"R"`
+		Part  []string      `placeholder:"P"`
 		More  []string      `arg:"" optional:""`
 	} `cmd:"" default:"withargs"`
+	Pass struct {
+		Key     string   `required:"" placeholder:"K"`
+		Count   int      `default:"3" placeholder:"N"`
+		Command []string `arg:"" passthrough:"partial"`
+	} `cmd:""`
 }
 
 func parse(environ []string, args ...string) (*grammar, *Invocation, string, error) {
@@ -89,4 +97,40 @@ func TestValuesAreReadInOneWay(t *testing.T) {
 		require.NoError(t, err, "%q", key)
 		require.Equal(t, key, g.Go.Key)
 	}
+}
+
+func TestAFlagWithoutItsValueSaysSo(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		told string
+	}{
+		{[]string{"--key"}, "--key: it needs a value; write --key=K; see thing --help"},
+		{[]string{"--key", "k", "--count"}, "--count: it needs a value; write --count=N; see thing --help"},
+		{[]string{"--key", "k", "--wait"}, "--wait: it needs a value; write --wait=D; see thing --help"},
+		{[]string{"--key", "k", "--part"}, "--part: it needs a value; write --part=P; see thing --help"},
+		{[]string{"--key", "--count", "3"}, "--key: it needs a value; write --key=K, with the = where the value begins with -; see thing --help"},
+		{[]string{"--key", "k", "--wait", "-x"}, "--wait: it needs a value; write --wait=D, with the = where the value begins with -; see thing --help"},
+		{[]string{"--key", "k", "--part", "-3"}, "--part: it needs a value; write --part=P, with the = where the value begins with -; see thing --help"},
+		{[]string{"go", "--key", "k", "--rate", "-."}, "--rate: it needs a value; write --rate=R, with the = where the value begins with -; see thing go --help"},
+		{[]string{"pass", "--key", "k"}, "missing arguments: <command> ...; see thing pass --help"},
+	} {
+		_, _, _, err := parse(nil, c.args...)
+		require.EqualError(t, err, c.told, "%q", c.args)
+		require.Equal(t, Misused, Code(err))
+	}
+	g, _, _, err := parse(nil, "--key", "k", "--count", "-3", "--wait", "-5s", "--rate", "-0.5", "--part", "a", "--part", "b,c")
+	require.NoError(t, err, "whether a number may be below 0 is not for the parser to say")
+	require.Equal(t, -3, g.Go.Count)
+	require.Equal(t, -5*time.Second, g.Go.Wait)
+	require.Equal(t, -0.5, g.Go.Rate)
+	require.Equal(t, []string{"a", "b", "c"}, g.Go.Part)
+}
+
+func TestHelpPutsFlagsWhereTheyAreFlags(t *testing.T) {
+	_, _, out, err := parse(nil, "pass", "--help")
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(out, "Usage: thing pass --key=K [flags] [--] <command> ...\n"), out)
+	_, _, out, err = parse(nil, "go", "--help")
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(out, "Usage: thing go --key=K [<more> ...] [flags]\n"), out)
 }

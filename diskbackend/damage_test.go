@@ -35,10 +35,10 @@ func made(t *testing.T) (dir, path string) {
 func TestDamagedFileIsNotTouched(t *testing.T) {
 	put := func(bucket, name, value string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
-			m, err := diskbackend.Open(filepath.Dir(path))
+			db, err := bbolt.Open(path, 0o600, nil)
 			require.NoError(t, err)
-			require.NoError(t, m.Put(bucket, name, value))
-			require.NoError(t, m.Close())
+			require.NoError(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucket)).Put([]byte(name), []byte(value)) }))
+			require.NoError(t, db.Close())
 		}
 	}
 	cut := func(to int64) func(t *testing.T, path string) {
@@ -131,7 +131,6 @@ func TestHarmIsFoundOrHarmless(t *testing.T) {
 		}
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "ration.db"), harmed, 0o600))
-		t.Log("seed", seed)
 		m, err := diskbackend.Open(dir)
 		if err != nil {
 			require.ErrorIs(t, err, diskbackend.ErrDamaged, "seed %d", seed)

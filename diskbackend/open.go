@@ -164,10 +164,15 @@ func settle(dir string) error {
 		return nil
 	}
 	if err == nil && runtime.GOOS != "windows" { // which has no such thing
-		err = errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
+		err = syncDir(dir)
 	}
 	if err != nil {
 		return failed("making the state in", dir, err)
+	}
+	// So are the names of the folders that were made for it, as far as may be: others
+	// belong to somebody else.
+	for up := filepath.Dir(dir); syncDir(up) == nil && up != filepath.Dir(up); {
+		up = filepath.Dir(up)
 	}
 	return nil
 }

@@ -32,8 +32,9 @@ var layers = []layer{
 	{pattern: "worker", module: []string{"lease", "algo"}, outside: []string{"golang.org/x/sync", "golang.org/x/sys"}},
 	{pattern: "bus", module: []string{"lease", "algo"},
 		outside: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"}},
+	{pattern: "diskbackend", module: []string{"internal/recordtext", "lease", "algo"}, outside: []string{"go.etcd.io/bbolt"}},
 	{pattern: "", module: []string{"worker", "bus", "coordinator", "lease", "algo"}},
-	{pattern: "cmd/coordinator", module: []string{"cmd/internal/...", "coordinator", "bus", "redisbackend", "lease", "algo"}, outside: []string{"*"}},
+	{pattern: "cmd/coordinator", module: []string{"cmd/internal/...", "coordinator", "bus", "redisbackend", "diskbackend", "lease", "algo"}, outside: []string{"*"}},
 	{pattern: "cmd/worker", module: []string{"cmd/internal/...", "", "worker", "bus", "lease", "algo"}, outside: []string{"*"}},
 	{pattern: "cmd/internal/...", module: []string{"cmd/internal/...", "bus", "lease", "algo"}, outside: []string{"*"}},
 	{pattern: "integration/oracle"},
@@ -55,6 +56,7 @@ var keepers = []struct {
 }{
 	{"github.com/nats-io", []string{"bus"}},
 	{"github.com/redis/go-redis", []string{"redisbackend"}},
+	{"go.etcd.io/bbolt", []string{"diskbackend"}},
 	{"github.com/alecthomas/kong", []string{"cmd/..."}},
 	{"github.com/stretchr/testify", []string{"internal/mirrortest"}},
 	{"go.uber.org/goleak", nil},

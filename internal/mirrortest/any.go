@@ -108,10 +108,16 @@ func anyBatch(random *rand.Rand) lease.Batch {
 	return b
 }
 
-// sorted gives a record in an order that does not depend on how it came about.
+// sorted gives a record in an order, and with lists, that do not depend on how it came
+// about.
 func sorted(r lease.Record) lease.Record {
 	if len(r.Batches) == 0 {
 		r.Batches = nil
+	}
+	for i := range r.Windows {
+		if st := &r.Windows[i].State; len(st.Marks) == 0 {
+			st.Marks = nil
+		}
 	}
 	slices.SortFunc(r.Windows, func(a, b lease.WindowRecord) int { return strings.Compare(a.Rule, b.Rule) })
 	slices.SortFunc(r.Batches, func(a, b lease.Batch) int {

@@ -204,7 +204,7 @@ func records(t *testing.T, m Mirror) {
 	e := Win(t, m, Seat(1))
 	want := map[lease.Key]lease.Record{}
 	for seq := range uint64(300) {
-		turn := &lease.Turn{Epoch: e, Seq: seq + 1}
+		turn := &lease.Turn{Epoch: e, Seq: seq + 1, Instant: Seat(1).Pulse.Instant}
 		for range random.IntN(4) {
 			c := anyChange(random, want)
 			if slices.ContainsFunc(turn.Changes, func(other lease.Change) bool { return other.Key == c.Key }) {

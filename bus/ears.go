@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"ration/lease"
 )
@@ -118,7 +118,7 @@ func Listen(nc *nats.Conn, cfg EarsConfig) (*Ears, error) {
 		return nil, err
 	}
 	e := &Ears{
-		nc: nc, cfg: cfg, id: nuid.Next(), inbox: nc.NewInbox(),
+		nc: nc, cfg: cfg, id: strconv.FormatUint(rand.Uint64(), 36), inbox: nc.NewInbox(),
 		stop: make(chan struct{}), began: time.Now(), others: map[string]heardOther{},
 	}
 	for subject, hear := range map[string]nats.MsgHandler{
@@ -233,7 +233,7 @@ func (e *Ears) know(body []byte) bool {
 	return true
 }
 
-// Hear tells what is heard of the leader of an epoch.
+// Hear tells what is heard of the leader of an epoch, or of any for none.
 func (e *Ears) Hear(epoch lease.Epoch) Heard {
 	connected := e.nc.IsConnected()
 	e.mu.Lock()
@@ -243,7 +243,7 @@ func (e *Ears) Hear(epoch lease.Epoch) Heard {
 	h := Heard{
 		Connected: connected && lately(e.any) && now.Sub(e.began) >= helloWait,
 		Silent:    lately(e.silent) && e.silent.After(e.served),
-		Served:    lately(e.served) && e.served.After(e.silent) && e.epoch == epoch,
+		Served:    lately(e.served) && e.served.After(e.silent) && (e.epoch == epoch || epoch == lease.Epoch{}),
 	}
 	for id, o := range e.others {
 		if now.Sub(o.at) > helloMemory {

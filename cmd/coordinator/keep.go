@@ -8,6 +8,7 @@ import (
 	"ration/bus"
 	"ration/cmd/internal/cli"
 	"ration/coordinator"
+	"ration/diskbackend"
 	"ration/lease"
 	"ration/redisbackend"
 )
@@ -15,6 +16,7 @@ import (
 // keeping is the flags that say where the state is kept, and how a leader is found.
 type keeping struct {
 	Redis         string        `help:"Redis that mirrors the state, so that another coordinator can take over: redis://HOST:6379, with ?master_name=NAME behind Sentinels, with &addr=HOST:PORT for each further node of a Cluster." placeholder:"URL" group:"State"`
+	State         string        `help:"Directory in which a lone coordinator keeps its state, so that a restart forgets nothing." placeholder:"DIR" group:"State"`
 	SeatTTL       time.Duration `name:"seat-ttl" help:"How long a leader may show no life before another takes its seat." default:"2s" placeholder:"D" group:"State"`
 	RedisLag      time.Duration `help:"How much Redis may forget when it is started again with its data: what could have been granted in it is charged." default:"2s" placeholder:"D" group:"State"`
 	RedisReplicas int           `help:"How many replicas have to have a turn before it is answered; -1 for all that are connected." default:"-1" placeholder:"N" group:"State"`
@@ -23,6 +25,8 @@ type keeping struct {
 
 func (k *keeping) check() error {
 	switch {
+	case k.Redis != "" && k.State != "":
+		return cli.Misuse("--redis %s and --state %s both keep the state; give one of them", k.Redis, k.State)
 	case k.SeatTTL < 400*time.Millisecond || k.SeatTTL > time.Minute:
 		return cli.Misuse("--seat-ttl %v is not from 400ms to 1m", k.SeatTTL)
 	case k.RedisLag < 0:
@@ -31,6 +35,17 @@ func (k *keeping) check() error {
 		return cli.Misuse("--redis-replicas %d is below -1; -1 is for all that are connected", k.RedisReplicas)
 	}
 	return nil
+}
+
+// word says where the state is kept, for programs.
+func (k *keeping) word() string {
+	switch {
+	case k.Redis != "":
+		return "redis"
+	case k.State != "":
+		return "disk"
+	}
+	return "memory"
 }
 
 // kept is where the state is.
@@ -42,6 +57,17 @@ type kept struct {
 
 // open opens what the flags name, and waits until it answers, for as long as ctx allows.
 func (k *keeping) open(ctx context.Context, cell string, voice *cli.Voice) (*kept, error) {
+	if k.State != "" {
+		mirror, err := diskbackend.Open(k.State)
+		if err != nil {
+			return nil, err
+		}
+		return &kept{
+			place:  "state is kept in " + k.State,
+			config: func(c *coordinator.Config) { c.Mirror, c.Elector = mirror, mirror },
+			close:  func() { mirror.Close() },
+		}, nil
+	}
 	if k.Redis == "" {
 		return &kept{place: "state is in memory, so a restart forgets what was spent", config: func(*coordinator.Config) {}, close: func() {}}, nil
 	}

@@ -20,6 +20,7 @@ const lookWait = time.Second
 type site struct {
 	name   string
 	cell   string
+	state  string // where it is kept: memory, disk or redis
 	policy *lease.Policy
 	// connected says that NATS is there now.
 	connected func() bool
@@ -100,7 +101,7 @@ func (s *site) document(ctx context.Context, key lease.Key) (any, error) {
 	d.Cell = s.cell
 	d.Leader = s.name
 	d.Version = cli.Version()
-	d.State = "memory"
+	d.State = s.state
 	d.Unknown = key != "" && s.policy.Unknown == lease.RefuseUnknown && len(s.policy.Match(key)) == 0
 	d.Partitions = []partition{{N: 0, Leader: s.name, Epoch: l.Epoch().Number}}
 	return d, nil

@@ -125,20 +125,22 @@ func (k fixed) wait(w *Window, n, free int64, due []Due) (Instant, bool) {
 	}
 }
 
-// restore takes the counts of the periods in reach. A state from before there was
-// a guard has but one count, of spends up to what was seen: each may have been the
-// last of them.
+// restore takes the counts of the periods in reach. State.Own tells the guard that
+// they were made under. Where the guard is wider now, the spends that a count is of
+// reach that much further, if not beyond what is reached at w.seen; and a count of a
+// window without a guard may all be of that very instant.
 func (k fixed) restore(w *Window, st State) {
-	if len(st.Marks) == 0 {
-		w.spent = bounded(st.Spent)
-		if w.spent > 0 && k.clocks.Guard > 0 {
-			w.mark(w.spent, k.start(k.latest(w, w.seen)), 1)
-		}
-		return
+	wider := k.clocks.Guard - k.guardOf(st)
+	marks, one := st.Marks, [1]Mark{{w.seen, bounded(st.Spent)}}
+	if len(marks) == 0 {
+		marks = one[:]
 	}
-	for _, m := range st.Marks {
-		n := min(m.N, bounded(unlimited)-w.spent)
-		if start := k.start(m.At); n > 0 && int64(start) >= w.own {
+	for _, m := range marks {
+		start := k.start(m.At)
+		if wider > 0 {
+			start = k.start(min(k.latest(w, w.seen), k.next(m.At).Add(wider-1).up(k.grid)))
+		}
+		if n := min(m.N, bounded(unlimited)-w.spent); n > 0 && int64(start) >= w.own {
 			w.spent += n
 			if k.clocks.Guard > 0 {
 				w.mark(n, start, 1)
@@ -146,3 +148,17 @@ func (k fixed) restore(w *Window, st State) {
 		}
 	}
 }
+
+// presume counts as spent in full what was out of reach under the guard of st and is
+// in reach again: what those periods counted is forgotten. It was no more than
+// the limit, and is out of reach when the last of them is.
+func (k fixed) presume(w *Window, st State) {
+	known := k.start(w.seen.Add(-k.guardOf(st)))
+	if Instant(w.own) < known && w.spent < w.spec.max {
+		w.mark(w.spec.max-w.spent, k.start(known-1), 1)
+		w.spent = w.spec.max
+	}
+}
+
+// guardOf is the guard that the counts of st were made under.
+func (k fixed) guardOf(st State) time.Duration { return min(max(0, time.Duration(st.Own)), MaxPeriod) }

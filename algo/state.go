@@ -14,8 +14,8 @@ type State struct {
 	// Held and Spent are counts of tokens.
 	Held  int64
 	Spent int64
-	// Own is what only the kind can read: for a fixed window the Instant at
-	// which its period began, under a guard the oldest one in reach; for a bucket
+	// Own is what only the kind can read: for a fixed window the guard that its
+	// counts were made under, in nanoseconds; for a bucket
 	// what it has refilled of the next token, in nanoseconds times limit; for a
 	// counter what the period before counted, under a guard the sum of its marks;
 	// for a pace the Instant from which it is free again, if nothing is held; and 0
@@ -32,10 +32,13 @@ type State struct {
 func (w *Window) State(now Instant) State {
 	w.see(now)
 	st := State{Seen: w.seen, Held: w.held, Spent: w.spent, Own: w.own}
-	if k, ok := w.spec.kind.(trailing); ok {
+	switch k := w.spec.kind.(type) {
+	case trailing:
 		var room [1]Mark
 		st.Own, st.Marks = 0, append([]Mark(nil), k.marks(w, &room)...)
-	} else {
+	case fixed:
+		st.Own, st.Marks = int64(k.clocks.Guard), append([]Mark(nil), w.trail.live()...)
+	default:
 		st.Marks = append([]Mark(nil), w.trail.live()...)
 	}
 	return st
@@ -51,6 +54,26 @@ func (s *Spec) Restore(st State) Window {
 	w.held = min(max(0, st.Held), unlimited)
 	s.kind.restore(&w, st)
 	return w
+}
+
+// Resume is Restore for a window whose guard is another because it was found that
+// clocks differ: if a fixed window is under a wider guard than st was, spends of
+// periods that st has forgotten may count now. So while one of these is in reach
+// nothing is free.
+func (s *Spec) Resume(st State) Window {
+	w := s.Restore(st)
+	if k, ok := s.kind.(fixed); ok {
+		k.presume(&w, st)
+	}
+	return w
+}
+
+// Adopt lets the window go on under another spec as [Spec.Resume] would. It does
+// nothing if that is its spec already.
+func (w *Window) Adopt(s *Spec) {
+	if w.spec != s {
+		*w = s.Resume(w.State(w.seen))
+	}
 }
 
 // bounded takes a count of spent tokens into its range; with the most that can

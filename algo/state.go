@@ -31,17 +31,25 @@ type State struct {
 // State copies out what the window remembers at now.
 func (w *Window) State(now Instant) State {
 	w.see(now)
-	st := State{Seen: w.seen, Held: w.held, Spent: w.spent, Own: w.own}
-	switch k := w.spec.kind.(type) {
-	case trailing:
+	st := State{Seen: w.seen, Held: w.held, Spent: w.spent, Own: w.recorded()}
+	if k, ok := w.spec.kind.(trailing); ok {
 		var room [1]Mark
-		st.Own, st.Marks = 0, append([]Mark(nil), k.marks(w, &room)...)
-	case fixed:
-		st.Own, st.Marks = int64(k.clocks.Guard), append([]Mark(nil), w.trail.live()...)
-	default:
+		st.Marks = append([]Mark(nil), k.marks(w, &room)...)
+	} else {
 		st.Marks = append([]Mark(nil), w.trail.live()...)
 	}
 	return st
+}
+
+// recorded is what State.Own says.
+func (w *Window) recorded() int64 {
+	switch k := w.spec.kind.(type) {
+	case trailing:
+		return 0
+	case fixed:
+		return int64(k.clocks.Guard)
+	}
+	return w.own
 }
 
 // Restore gives a window that goes on from st. The rule may have another limit

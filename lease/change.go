@@ -54,7 +54,8 @@ func (a *account) since(now algo.Instant, window int) algo.State {
 	if a.copied != nil {
 		copied = (*a.copied)[window]
 	}
-	changed, copied := a.windows[window].Since(now, copied)
+	w, now := a.window(window, now)
+	changed, copied := w.Since(now, copied)
 	if a.copied == nil && copied != nil {
 		a.copied = a.copies()
 	}

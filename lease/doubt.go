@@ -80,7 +80,7 @@ func (l *Ledger) restoreFull(m Match) {
 		if rule.of == slots {
 			ttl = l.config.SlotTTL
 		}
-		a.windows[i] = rule.spec.Full(l.now, l.lost.At.Add(ttl))
+		a.windows[i] = rule.full(l.now, l.lost.At.Add(ttl))
 	}
 	l.touch(a)
 	l.stats.Doubted++

@@ -149,14 +149,14 @@ func (k fixed) restore(w *Window, st State) {
 	}
 }
 
-// presume counts as spent in full what was out of reach under the guard of st and is
-// in reach again: what those periods counted is forgotten. It was no more than
-// the limit, and is out of reach when the last of them is.
+// presume counts as spent what was out of reach under the guard of st, and free, and
+// is in reach again: what those periods counted is forgotten. It is out of reach
+// when the last of them is.
 func (k fixed) presume(w *Window, st State) {
 	known := k.start(w.seen.Add(-k.guardOf(st)))
-	if Instant(w.own) < known && w.spent < w.spec.max {
-		w.mark(w.spec.max-w.spent, k.start(known-1), 1)
-		w.spent = w.spec.max
+	if free := w.spec.max - w.held - w.spent; Instant(w.own) < known && free > 0 {
+		w.mark(free, k.start(known-1), 1)
+		w.spent += free
 	}
 }
 

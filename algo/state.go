@@ -66,8 +66,8 @@ func (s *Spec) Restore(st State) Window {
 
 // Resume is Restore for a window whose guard is another because it was found that
 // clocks differ: if a fixed window is under a wider guard than st was, spends of
-// periods that st has forgotten may count now. So while one of these is in reach
-// nothing is free.
+// periods that st has forgotten may count now. So while one of these is in reach,
+// all that is free counts as spent.
 func (s *Spec) Resume(st State) Window {
 	w := s.Restore(st)
 	if k, ok := s.kind.(fixed); ok {
@@ -76,12 +76,19 @@ func (s *Spec) Resume(st State) Window {
 	return w
 }
 
-// Adopt lets the window go on under another spec as [Spec.Resume] would. It does
-// nothing if that is its spec already.
-func (w *Window) Adopt(s *Spec) {
-	if w.spec != s {
-		*w = s.Resume(w.State(w.seen))
+// Adopt lets the window go on under another spec, as [Spec.Resume] would: from what it
+// saw last, but from now if the guard of a fixed window is narrower, since until now
+// what counts in a period to come does so still. It does nothing if that is its spec
+// already.
+func (w *Window) Adopt(now Instant, s *Spec) {
+	if w.spec == s {
+		return
 	}
+	was, _ := w.spec.kind.(fixed)
+	if k, ok := s.kind.(fixed); ok && k.clocks.Guard < was.clocks.Guard {
+		w.see(now)
+	}
+	*w = s.Resume(w.State(w.seen))
 }
 
 // bounded takes a count of spent tokens into its range; with the most that can

@@ -32,10 +32,9 @@ type contractRule struct {
 	of        resource
 	allowance algo.Allowance
 
-	// Of a fixed rule: what its windows go by, and the spec while guards are wider.
+	// Of a fixed rule: what its windows go by, and the specs while guards are wider.
 	dial  *dial
-	apart time.Duration
-	wide  *algo.Spec
+	wider map[time.Duration]*algo.Spec
 }
 
 func newContract(l *Limit, ppm int64, d *dial) *contract {

@@ -83,21 +83,27 @@ func (d *dial) start(p *Policy) {
 	}
 }
 
-// under gives the spec that windows of the rule are under now.
-func (r *contractRule) under() *algo.Spec {
-	if r.dial == nil || r.dial.Apart == 0 {
+// under gives the spec of the rule with a guard that is so much wider.
+func (r *contractRule) under(apart time.Duration) *algo.Spec {
+	if apart == 0 {
 		return r.spec
 	}
-	if r.apart != r.dial.Apart {
+	spec := r.wider[apart]
+	if spec == nil {
 		a := r.allowance
-		a.Guard += r.dial.Apart
-		r.apart, r.wide = r.dial.Apart, algo.Compile(r.spec.Rule(), a)
+		a.Guard += apart
+		spec = algo.Compile(r.spec.Rule(), a)
+		if r.wider == nil {
+			r.wider = map[time.Duration]*algo.Spec{}
+		}
+		r.wider[apart] = spec
 	}
-	return r.wide
+	return spec
 }
 
 // window gives the window of a rule, and what it is to take for now. A window of a
-// fixed rule comes under another guard here, when it is next looked at.
+// fixed rule comes under another guard here, when it is next looked at; first under
+// the widest that was in between.
 func (a *account) window(i int, now algo.Instant) (*algo.Window, algo.Instant) {
 	w, r := &a.windows[i], a.contract.rules[i]
 	if r.dial == nil {
@@ -107,7 +113,10 @@ func (a *account) window(i int, now algo.Instant) (*algo.Window, algo.Instant) {
 	if w.Seen().Sub(now) > rewound {
 		r.rewind(w, now)
 	}
-	w.Adopt(r.under())
+	if missed := r.dial.missed(w.Seen()); missed > r.dial.Apart {
+		w.Adopt(now, r.under(missed))
+	}
+	w.Adopt(now, r.under(r.dial.Apart))
 	return w, now
 }
 
@@ -122,7 +131,7 @@ func (r *contractRule) rewind(w *algo.Window, now algo.Instant) {
 	}
 	st := w.State(w.Seen())
 	st.Seen, st.Marks = now, nil // so all that is spent counts as if it were just now
-	*w = r.under().Restore(st)
+	*w = r.restore(st)
 }
 
 // fresh gives a window that nothing is known of: of what it may have counted before
@@ -132,21 +141,23 @@ func (r *contractRule) fresh(now algo.Instant) algo.Window {
 		return r.spec.Window(now)
 	}
 	now = r.dial.calendar(now)
-	if r.dial.Apart == 0 {
+	if r.dial.Apart == 0 || len(r.dial.Widened) == 0 {
 		return r.spec.Window(now)
 	}
-	w := r.spec.Window(min(now, r.dial.Since))
-	w.Adopt(r.under())
+	w := r.spec.Window(min(now, r.dial.Widened[len(r.dial.Widened)-1].At))
+	w.Adopt(now, r.under(r.dial.Apart))
 	w.Free(now)
 	return w
 }
 
-// restore gives a window that goes on from a record's.
+// restore gives a window that goes on from a record's, under no narrower guard than
+// that was: it is narrowed when it is looked at, which is later.
 func (r *contractRule) restore(st algo.State) algo.Window {
-	if spec := r.under(); spec != r.spec {
-		return spec.Resume(st)
+	if r.dial == nil {
+		return r.spec.Restore(st)
 	}
-	return r.spec.Restore(st)
+	was := min(max(0, time.Duration(st.Own)-r.allowance.Guard), apartMost)
+	return r.under(was).Restore(st)
 }
 
 // full gives a window of which everything is spent at an instant to come.

@@ -21,12 +21,18 @@ type Dial struct {
 	// Apart is how much wider than their own the guards of fixed rules are: no less
 	// than calendar time and the wall clock differ, and 0 only if they do not.
 	Apart time.Duration
-	// Since is the calendar time at which Apart last grew. Of what windows had
-	// forgotten by then nothing is known.
-	Since algo.Instant
+	// Widened tells when Apart grew, by rising instant and falling Apart: what a window
+	// did not see of it, since it was not looked at, it makes up for.
+	Widened []Widening
 	// High is the highest offset of late, at least Offset: what a spend that is not
 	// settled yet may have been let go under.
 	High time.Duration
+}
+
+// Widening says that at an instant of calendar time Apart grew to so much.
+type Widening struct {
+	At    algo.Instant
+	Apart time.Duration
 }
 
 const (
@@ -106,7 +112,7 @@ func (d *dial) look(now, wall, shown algo.Instant) (changed bool) {
 	d.ahead = gap - step
 	was := d.Apart
 	if d.Apart = apart(d.ahead, was); d.Apart > was {
-		d.Since = max(before, d.calendar(now))
+		d.widened(max(before, d.calendar(now)))
 	}
 	d.High = d.high(now)
 	return changed || d.Apart != was
@@ -152,6 +158,28 @@ func apart(d, was time.Duration) time.Duration {
 		return was
 	}
 	return up
+}
+
+// widened notes that Apart grew. What grew by less before is no more to be known: who
+// missed that missed this. Turns have the list that was.
+func (d *dial) widened(at algo.Instant) {
+	var list []Widening
+	for _, w := range d.Widened {
+		if w.Apart > d.Apart && w.At < at {
+			list = append(list, w)
+		}
+	}
+	d.Widened = append(list, Widening{at, d.Apart})
+}
+
+// missed is the most that Apart grew to since a window saw that.
+func (d *dial) missed(seen algo.Instant) time.Duration {
+	for _, w := range d.Widened {
+		if w.At >= seen {
+			return w.Apart
+		}
+	}
+	return 0
 }
 
 // fell notes that at now the offset falls from high. Crests of the last span, and some

@@ -34,8 +34,8 @@ type world struct {
 // call is one spend: of ledger time, and what calendar time was then.
 type call struct {
 	granted, at, calendar algo.Instant
-	late         time.Duration // until it arrived
-	n            int64
+	late                  time.Duration // until it arrived
+	n                     int64
 }
 
 // step is the wall clock set, or the world's beginning. Known says that calendar time

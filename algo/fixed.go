@@ -127,19 +127,20 @@ func (k fixed) wait(w *Window, n, free int64, due []Due) (Instant, bool) {
 
 // restore takes the counts of the periods in reach. State.Own tells the guard that
 // they were made under. Where the guard is wider now, the spends that a count is of
-// reach that much further, if not beyond what is reached at w.seen; and a count of a
-// window without a guard may all be of that very instant.
+// reach that much further. None reaches beyond what is in reach at w.seen, where
+// those of a window without a guard may all be.
 func (k fixed) restore(w *Window, st State) {
 	wider := k.clocks.Guard - k.guardOf(st)
 	marks, one := st.Marks, [1]Mark{{w.seen, bounded(st.Spent)}}
 	if len(marks) == 0 {
 		marks = one[:]
 	}
+	latest := k.latest(w, w.seen)
 	for _, m := range marks {
-		start := k.start(m.At)
 		if wider > 0 {
-			start = k.start(min(k.latest(w, w.seen), k.next(m.At).Add(wider-1).up(k.grid)))
+			m.At = k.next(m.At).Add(wider - 1).up(k.grid)
 		}
+		start := k.start(min(m.At, latest))
 		if n := min(m.N, bounded(unlimited)-w.spent); n > 0 && int64(start) >= w.own {
 			w.spent += n
 			if k.clocks.Guard > 0 {

@@ -114,10 +114,23 @@ func (a *account) window(i int, now algo.Instant) (*algo.Window, algo.Instant) {
 		r.rewind(w, now)
 	}
 	if missed := r.dial.missed(w.Seen()); missed > r.dial.Apart {
-		w.Adopt(now, r.under(missed))
+		r.makeUp(w, now, missed)
 	}
 	w.Adopt(now, r.under(r.dial.Apart))
 	return w, now
+}
+
+// makeUp puts a window under the widest guard that it missed, until now. Where
+// calendar time was set back since, within a period, it would miss it again.
+func (r *contractRule) makeUp(w *algo.Window, now algo.Instant, missed time.Duration) {
+	w.Adopt(now, r.under(missed))
+	all := r.dial.Widened
+	if last := all[len(all)-1].At; last > now {
+		if _, next, _ := r.spec.Period(now); last < next {
+			now = last
+		}
+	}
+	w.Free(now)
 }
 
 // rewound is by how much calendar time is earlier than a window has seen if it was

@@ -29,7 +29,7 @@ type Dial struct {
 	High time.Duration
 }
 
-// Widening says that at an instant of calendar time Apart grew to so much.
+// Widening says that just before an instant of calendar time Apart grew to so much.
 type Widening struct {
 	At    algo.Instant
 	Apart time.Duration
@@ -112,7 +112,7 @@ func (d *dial) look(now, wall, shown algo.Instant) (changed bool) {
 	d.ahead = gap - step
 	was := d.Apart
 	if d.Apart = apart(d.ahead, was); d.Apart > was {
-		d.widened(max(before, d.calendar(now)))
+		d.widened(max(before, d.calendar(now)) + 1)
 	}
 	d.High = d.high(now)
 	return changed || d.Apart != was
@@ -175,7 +175,7 @@ func (d *dial) widened(at algo.Instant) {
 // missed is the most that Apart grew to since a window saw that.
 func (d *dial) missed(seen algo.Instant) time.Duration {
 	for _, w := range d.Widened {
-		if w.At >= seen {
+		if w.At > seen {
 			return w.Apart
 		}
 	}

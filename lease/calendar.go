@@ -46,7 +46,7 @@ func (l *Ledger) Dial() Dial { return l.dial.Dial }
 
 // SetDial lets calendar time go on from that of the leader before. It comes before
 // anything is restored.
-func (l *Ledger) SetDial(d Dial) { l.dial = dial{Dial: d} }
+func (l *Ledger) SetDial(d Dial) { l.dial = dial{Dial: d, full: l.dial.full} }
 
 // rouse lets every line be served again that waits for time to pass: it may take
 // less now.
@@ -110,7 +110,7 @@ func (a *account) window(i int, now algo.Instant) (*algo.Window, algo.Instant) {
 		return w, now
 	}
 	now = r.dial.calendar(now)
-	if w.Seen().Sub(now) > rewound {
+	if w.Seen().Sub(now) > max(rewound, 2*r.dial.full) {
 		r.rewind(w, now)
 	}
 	if missed := r.dial.missed(w.Seen()); missed > r.dial.Apart {
@@ -134,8 +134,8 @@ func (r *contractRule) makeUp(w *algo.Window, now algo.Instant, missed time.Dura
 }
 
 // rewound is by how much calendar time is earlier than a window has seen if it was
-// reset, or set back within a period: it never slews back as far.
-const rewound = time.Second
+// reset, or set back within a period, and that window was not lost and full.
+const rewound = time.Minute
 
 // rewind lets a window begin again in the period of now, if it has seen a later one.
 func (r *contractRule) rewind(w *algo.Window, now algo.Instant) {
@@ -178,7 +178,7 @@ func (r *contractRule) full(now, until algo.Instant) algo.Window {
 	if r.dial == nil {
 		return r.spec.Full(now, until)
 	}
-	return r.under().Full(r.dial.calendar(now), r.dial.latest(now, until))
+	return r.under(r.dial.Apart).Full(r.dial.calendar(now), r.dial.latest(now, until))
 }
 
 // dated gives what a window of the rule is to take for an instant up to now.

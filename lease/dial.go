@@ -60,7 +60,8 @@ type dial struct {
 	room    time.Duration
 	crests  [2]crest // the later one first
 	clocks  []clock
-	started bool // clocks are known
+	started bool          // clocks are known
+	full    time.Duration // how far ahead of now a window may see that is lost and full
 }
 
 // crest says that until that instant of ledger time the offset was, now and then, as
@@ -123,7 +124,7 @@ func (d *dial) reset(now, wall algo.Instant) {
 	d.fell(now, max(d.Offset, d.High))
 	*d = dial{
 		Dial:   Dial{Offset: wall.Sub(now)},
-		looked: true, at: now, crests: d.crests, clocks: d.clocks, started: d.started,
+		looked: true, at: now, crests: d.crests, clocks: d.clocks, started: d.started, full: d.full,
 	}
 	d.High = d.high(now)
 }

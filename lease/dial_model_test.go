@@ -18,7 +18,7 @@ type world struct {
 	t       testing.TB
 	random  *rand.Rand
 	ledger  *lease.Ledger
-	records map[lease.Key]lease.Record
+	records mirrored
 	dial    lease.Dial
 	policy  *lease.Policy
 	now     algo.Instant
@@ -51,7 +51,7 @@ func newWorld(t testing.TB, random *rand.Rand, p *lease.Policy) *world {
 	w := &world{
 		t: t, random: random, policy: p, now: start,
 		ledger:  lease.NewLedger(p, lease.DefaultConfig()),
-		records: map[lease.Key]lease.Record{},
+		records: mirrored{},
 		told:    map[algo.Instant][]*lease.Report{},
 		steps:   []step{{at: start}},
 	}
@@ -100,9 +100,7 @@ func (w *world) pass(d time.Duration) {
 
 func (w *world) turn(in ...any) []lease.Answered {
 	t := turn(w.t, w.ledger, w.now, in...)
-	for _, r := range t.Records {
-		w.records[r.Key] = r
-	}
+	w.records.keep(t)
 	w.dial = t.Dial
 	return t.Answers
 }

@@ -117,6 +117,7 @@ func NewLedger(p *Policy, c Config) *Ledger {
 		holders:    table.New((*holder).owner),
 		tenants:    table.New(tenantName),
 		ended:      table.New((*ending).name),
+		dial:       dial{full: c.TokenTTL},
 		complete:   c.Unmirrored,
 		generation: 1,
 	}

@@ -125,20 +125,23 @@ func (k fixed) wait(w *Window, n, free int64, due []Due) (Instant, bool) {
 	}
 }
 
-// restore takes the counts of the periods in reach. A state from before there was
-// a guard has but one count, of spends up to what was seen: each may have been the
-// last of them.
+// restore takes the counts of the periods in reach. State.Own tells the guard that
+// they were made under. Where the guard is wider now, the spends that a count is of
+// reach that much further. None reaches beyond what is in reach at w.seen, where
+// those of a window without a guard may all be.
 func (k fixed) restore(w *Window, st State) {
-	if len(st.Marks) == 0 {
-		w.spent = bounded(st.Spent)
-		if w.spent > 0 && k.clocks.Guard > 0 {
-			w.mark(w.spent, k.start(k.latest(w, w.seen)), 1)
-		}
-		return
+	wider := k.clocks.Guard - k.guardOf(st)
+	marks, one := st.Marks, [1]Mark{{w.seen, bounded(st.Spent)}}
+	if len(marks) == 0 {
+		marks = one[:]
 	}
-	for _, m := range st.Marks {
-		n := min(m.N, bounded(unlimited)-w.spent)
-		if start := k.start(m.At); n > 0 && int64(start) >= w.own {
+	latest := k.latest(w, w.seen)
+	for _, m := range marks {
+		if wider > 0 {
+			m.At = k.next(m.At).Add(wider - 1).up(k.grid)
+		}
+		start := k.start(min(m.At, latest))
+		if n := min(m.N, bounded(unlimited)-w.spent); n > 0 && int64(start) >= w.own {
 			w.spent += n
 			if k.clocks.Guard > 0 {
 				w.mark(n, start, 1)
@@ -146,3 +149,17 @@ func (k fixed) restore(w *Window, st State) {
 		}
 	}
 }
+
+// presume counts as spent what was out of reach under the guard of st, and free, and
+// is in reach again: what those periods counted is forgotten. It is out of reach
+// when the last of them is.
+func (k fixed) presume(w *Window, st State) {
+	known := k.start(w.seen.Add(-k.guardOf(st)))
+	if free := w.spec.max - w.held - w.spent; Instant(w.own) < known && free > 0 {
+		w.mark(free, k.start(known-1), 1)
+		w.spent += free
+	}
+}
+
+// guardOf is the guard that the counts of st were made under.
+func (k fixed) guardOf(st State) time.Duration { return min(max(0, time.Duration(st.Own)), MaxPeriod) }

@@ -60,7 +60,7 @@ func TestTakeAfterABoundaryFitsThePeriodBefore(t *testing.T) {
 	require.Zero(t, w.Free(boundary.Add(guard-1)))
 	require.Equal(t, int64(5), w.Free(boundary.Add(guard)))
 	require.Equal(t, algo.State{
-		Seen: boundary.Add(guard), Spent: 5, Own: int64(boundary), Marks: []algo.Mark{{At: boundary, N: 5}},
+		Seen: boundary.Add(guard), Spent: 5, Own: int64(guard), Marks: []algo.Mark{{At: boundary, N: 5}},
 	}, w.State(boundary.Add(guard)))
 }
 

@@ -6,11 +6,11 @@ package algo
 // State, or with none.
 func (w *Window) Since(now Instant, copied []Mark) (changed State, copy []Mark) {
 	w.see(now)
-	changed = State{Seen: w.seen, Held: w.held, Spent: w.spent, Own: w.own}
+	changed = State{Seen: w.seen, Held: w.held, Spent: w.spent, Own: w.recorded()}
 	var room [1]Mark
 	live := w.trail.live()
 	if k, ok := w.spec.kind.(trailing); ok {
-		changed.Own, live = 0, k.marks(w, &room)
+		live = k.marks(w, &room)
 	}
 	changed.Marks = differing(copied, live)
 	if len(live) == 0 {

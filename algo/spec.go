@@ -90,6 +90,16 @@ func (s *Spec) Gap() time.Duration {
 	return 0
 }
 
+// Period tells of the period of a fixed rule that t lies in: when it began, and when
+// the next one begins. Other rules have none, and are not ok.
+func (s *Spec) Period(t Instant) (began, next Instant, ok bool) {
+	k, ok := s.kind.(fixed)
+	if !ok {
+		return 0, 0, false
+	}
+	return k.start(t), k.next(t), true
+}
+
 // Window gives a window in which everything is free.
 func (s *Spec) Window(now Instant) Window {
 	w := Window{spec: s, seen: now}

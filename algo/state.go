@@ -14,8 +14,8 @@ type State struct {
 	// Held and Spent are counts of tokens.
 	Held  int64
 	Spent int64
-	// Own is what only the kind can read: for a fixed window the Instant at
-	// which its period began, under a guard the oldest one in reach; for a bucket
+	// Own is what only the kind can read: for a fixed window the guard that its
+	// counts were made under, in nanoseconds; for a bucket
 	// what it has refilled of the next token, in nanoseconds times limit; for a
 	// counter what the period before counted, under a guard the sum of its marks;
 	// for a pace the Instant from which it is free again, if nothing is held; and 0
@@ -31,14 +31,25 @@ type State struct {
 // State copies out what the window remembers at now.
 func (w *Window) State(now Instant) State {
 	w.see(now)
-	st := State{Seen: w.seen, Held: w.held, Spent: w.spent, Own: w.own}
+	st := State{Seen: w.seen, Held: w.held, Spent: w.spent, Own: w.recorded()}
 	if k, ok := w.spec.kind.(trailing); ok {
 		var room [1]Mark
-		st.Own, st.Marks = 0, append([]Mark(nil), k.marks(w, &room)...)
+		st.Marks = append([]Mark(nil), k.marks(w, &room)...)
 	} else {
 		st.Marks = append([]Mark(nil), w.trail.live()...)
 	}
 	return st
+}
+
+// recorded is what State.Own says.
+func (w *Window) recorded() int64 {
+	switch k := w.spec.kind.(type) {
+	case trailing:
+		return 0
+	case fixed:
+		return int64(k.clocks.Guard)
+	}
+	return w.own
 }
 
 // Restore gives a window that goes on from st. The rule may have another limit
@@ -51,6 +62,33 @@ func (s *Spec) Restore(st State) Window {
 	w.held = min(max(0, st.Held), unlimited)
 	s.kind.restore(&w, st)
 	return w
+}
+
+// Resume is Restore for a window whose guard is another because it was found that
+// clocks differ: if a fixed window is under a wider guard than st was, spends of
+// periods that st has forgotten may count now. So while one of these is in reach,
+// all that is free counts as spent.
+func (s *Spec) Resume(st State) Window {
+	w := s.Restore(st)
+	if k, ok := s.kind.(fixed); ok {
+		k.presume(&w, st)
+	}
+	return w
+}
+
+// Adopt lets the window go on under another spec, as [Spec.Resume] would: from what it
+// saw last, but from now if the guard of a fixed window is narrower, since until now
+// what counts in a period to come does so still. It does nothing if that is its spec
+// already.
+func (w *Window) Adopt(now Instant, s *Spec) {
+	if w.spec == s {
+		return
+	}
+	was, _ := w.spec.kind.(fixed)
+	if k, ok := s.kind.(fixed); ok && k.clocks.Guard < was.clocks.Guard {
+		w.see(now)
+	}
+	*w = s.Resume(w.State(w.seen))
 }
 
 // bounded takes a count of spent tokens into its range; with the most that can

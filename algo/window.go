@@ -32,6 +32,9 @@ func (w *Window) see(now Instant) {
 	}
 }
 
+// Seen is the latest instant the window has seen.
+func (w *Window) Seen() Instant { return w.seen }
+
 // Limit is the sum of free, held and spent: the limit, what is left of a bucket's
 // burst, or 1<<62 for an unlimited rule ([Spec.Max]). Under a guard the sum of a
 // fixed window is that of the oldest clock period that a take now could be counted

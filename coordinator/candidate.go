@@ -191,7 +191,7 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 		}
 		at = max(at, s.Pulse.Instant.Add(max(0, passed)))
 	}
-	next.Pulse.Instant = at
+	next.Pulse.Instant, next.Dial = at, s.Dial
 	switch {
 	case s.Epoch.Number < max(c.number, heard.Number):
 		next.Lost = lease.Doubt{Epoch: next.Epoch.Number, At: at}

@@ -107,7 +107,7 @@ func (m *Memory) Apply(_ context.Context, t *lease.Turn) error {
 		return err
 	}
 	m.seat.Seq = t.Seq
-	m.seat.Pulse.Instant, m.seat.Pulse.Wall = t.Instant, t.Wall
+	m.seat.Pulse.Instant, m.seat.Pulse.Wall, m.seat.Dial = t.Instant, t.Wall, t.Dial
 	if t.Sound {
 		m.seat.Lost, m.seat.Lagged = lease.Doubt{}, lease.Doubt{}
 	}

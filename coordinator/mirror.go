@@ -30,6 +30,7 @@ func (m *mirror) begin(l *lease.Ledger) {
 	start := lease.Start{
 		Epoch:    m.seat.Epoch.Number,
 		Instant:  m.seat.Pulse.Instant,
+		Dial:     m.seat.Dial,
 		Complete: m.seat.Fresh,
 		Lost:     m.seat.Lost,
 		Lagged:   m.seat.Lagged,
@@ -196,6 +197,7 @@ func (m *mirror) once(ctx context.Context, do func(context.Context) error) error
 // lost.
 func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn) error {
 	return m.once(ctx, func(ctx context.Context) error {
+		m.seat.Dial = l.Dial()
 		seat, err := m.win(ctx)
 		if err != nil {
 			return err

@@ -115,6 +115,7 @@ func (t *turns) step(ctx context.Context) error {
 	if err := t.mirror.load(ctx, t.ledger, t.ledger.Unloaded(t.in)); err != nil {
 		return err
 	}
+	t.ledger.Wall(t.leader.clock.read())
 	turn := t.ledger.Turn(t.leader.clock.now(), t.in)
 	if err := t.mirror.record(ctx, t.ledger, turn); err != nil {
 		return err

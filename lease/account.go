@@ -27,12 +27,17 @@ type contract struct {
 }
 
 type contractRule struct {
-	spec *algo.Spec
-	text string
-	of   resource
+	spec      *algo.Spec
+	text      string
+	of        resource
+	allowance algo.Allowance
+
+	// Of a fixed rule: what its windows go by, and the specs while guards are wider.
+	dial  *dial
+	wider map[time.Duration]*algo.Spec
 }
 
-func newContract(l *Limit, ppm int64) *contract {
+func newContract(l *Limit, ppm int64, d *dial) *contract {
 	c := &contract{limit: l}
 	for _, r := range l.Rules {
 		if r.Kind == algo.Unlimited {
@@ -42,8 +47,12 @@ func newContract(l *Limit, ppm int64) *contract {
 		if !r.CountsTokens() {
 			of, c.slots = slots, true
 		}
-		spec := algo.Compile(r, algo.Allowance{Guard: l.Guard, PPM: ppm})
-		c.rules = append(c.rules, &contractRule{spec: spec, text: r.String(), of: of})
+		rule := &contractRule{text: r.String(), of: of, allowance: algo.Allowance{Guard: l.Guard, PPM: ppm}}
+		rule.spec = algo.Compile(r, rule.allowance)
+		if r.Kind == algo.Fixed {
+			rule.dial = d
+		}
+		c.rules = append(c.rules, rule)
 	}
 	return c
 }
@@ -88,7 +97,7 @@ func accountKey(a *account) Key { return a.key }
 func newAccount(now algo.Instant, key Key, c *contract) *account {
 	a := &account{key: key, contract: c, windows: make([]algo.Window, len(c.rules)), busy: &resting}
 	for i, r := range c.rules {
-		a.windows[i] = r.spec.Window(now)
+		a.windows[i] = r.fresh(now)
 	}
 	return a
 }
@@ -102,31 +111,42 @@ func (a *account) free(now algo.Instant, of resource) int64 {
 	n := int64(math.MaxInt64)
 	for i, r := range a.contract.rules {
 		if r.of == of {
-			n = min(n, a.windows[i].Free(now))
+			w, now := a.window(i, now)
+			n = min(n, w.Free(now))
 		}
 	}
 	return n
 }
 
 func (a *account) take(now algo.Instant, of resource, n int64) {
-	a.each(of, n, func(w *algo.Window) { w.Take(now, n) })
+	a.each(of, n, func(i int) {
+		w, now := a.window(i, now)
+		w.Take(now, n)
+	})
 }
 
 func (a *account) giveBack(now algo.Instant, of resource, n int64) {
-	a.each(of, n, func(w *algo.Window) { w.Return(now, n) })
+	a.each(of, n, func(i int) {
+		w, now := a.window(i, now)
+		w.Return(now, n)
+	})
 }
 
 func (a *account) settle(now algo.Instant, of resource, n int64, at algo.Instant) {
-	a.each(of, n, func(w *algo.Window) { w.Settle(now, n, at) })
+	a.each(of, n, func(i int) {
+		at := a.contract.rules[i].dated(at, now)
+		w, now := a.window(i, now)
+		w.Settle(now, n, at)
+	})
 }
 
-func (a *account) each(of resource, n int64, do func(*algo.Window)) {
+func (a *account) each(of resource, n int64, do func(i int)) {
 	if n == 0 {
 		return
 	}
 	for i, r := range a.contract.rules {
 		if r.of == of {
-			do(&a.windows[i])
+			do(i)
 		}
 	}
 }
@@ -150,7 +170,7 @@ func (a *account) wait(now algo.Instant, of resource, n int64, due []algo.Due) (
 		if r.of != of {
 			continue
 		}
-		if d, ok := a.windows[i].Wait(now, n, due); !ok {
+		if d, ok := a.waitAt(i, now, n, due); !ok {
 			return math.MaxInt64, r
 		} else if d > longest {
 			longest, binds = d, r
@@ -179,7 +199,8 @@ func (a *account) quiet() bool { return len(a.leases) == 0 && a.line.len() == 0 
 func (a *account) idle(now algo.Instant) bool {
 	idle := a.quiet()
 	for i := range a.windows {
-		idle = a.windows[i].Idle(now) && idle
+		w, now := a.window(i, now)
+		idle = w.Idle(now) && idle
 	}
 	return idle
 }

@@ -28,6 +28,8 @@ type Start struct {
 	Epoch uint64
 	// Instant is where ledger time goes on.
 	Instant algo.Instant
+	// Dial is how calendar time lies to it.
+	Dial Dial
 	// Complete says that the mirror has no records that are not in memory.
 	Complete bool
 	// Lost is of a mirror that has forgotten records: a key in doubt counts as fully
@@ -40,6 +42,7 @@ type Start struct {
 // Start lets the ledger begin so. It is called once, before the first turn.
 func (l *Ledger) Start(s Start) {
 	l.now = max(l.now, s.Instant)
+	l.SetDial(s.Dial)
 	l.complete = s.Complete || l.config.Unmirrored
 	l.epoch, l.lost, l.lagged = s.Epoch, s.Lost, s.Lagged
 }
@@ -80,7 +83,7 @@ func (l *Ledger) restoreFull(m Match) {
 		if rule.of == slots {
 			ttl = l.config.SlotTTL
 		}
-		a.windows[i] = rule.spec.Full(l.now, l.lost.At.Add(ttl))
+		a.windows[i] = rule.full(l.now, l.lost.At.Add(ttl))
 	}
 	l.touch(a)
 	l.stats.Doubted++

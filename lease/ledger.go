@@ -25,6 +25,7 @@ type Turn struct {
 	Epoch   Epoch
 	Seq     uint64
 	Instant algo.Instant
+	Dial    Dial
 	Answers []Answered
 	Replies []Replied
 	// Dropped names copies that will never be answered: a newer copy took their
@@ -84,6 +85,7 @@ type Ledger struct {
 	spare     []*waiter // to be used again
 	orders    uint64
 	now       algo.Instant
+	dial      dial
 	turn      *Turn
 	room      []Answered // for the next turn's
 	roomBegun []*lease
@@ -115,6 +117,7 @@ func NewLedger(p *Policy, c Config) *Ledger {
 		holders:    table.New((*holder).owner),
 		tenants:    table.New(tenantName),
 		ended:      table.New((*ending).name),
+		dial:       dial{full: c.TokenTTL},
 		complete:   c.Unmirrored,
 		generation: 1,
 	}
@@ -126,7 +129,7 @@ func NewLedger(p *Policy, c Config) *Ledger {
 // that. Keys that Unloaded names must have been restored before.
 func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	l.now = max(l.now, now)
-	l.turn = &Turn{Instant: l.now, Answers: slices.Grow(l.room, len(in)), begun: l.roomBegun}
+	l.turn = &Turn{Instant: l.now, Dial: l.dial.Dial, Answers: slices.Grow(l.room, len(in)), begun: l.roomBegun}
 	l.room, l.roomBegun = nil, nil
 	l.stats.Turns++
 	l.takeBack()
@@ -209,7 +212,7 @@ func (l *Ledger) match(found []*account, keys []Key) []*account {
 func (l *Ledger) contract(limit *Limit) *contract {
 	c := l.contracts[limit]
 	if c == nil {
-		c = newContract(limit, l.config.PPM)
+		c = newContract(limit, l.config.PPM, &l.dial)
 		l.contracts[limit] = c
 	}
 	return c

@@ -18,7 +18,8 @@ type Record struct {
 	Batches []Batch
 }
 
-// WindowRecord is the state of a window and the rule it counts.
+// WindowRecord is the state of a window and the rule it counts. Instants in it are
+// calendar time if the rule is a fixed one; all others of a record are ledger time.
 type WindowRecord struct {
 	Rule  string
 	State algo.State

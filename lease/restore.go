@@ -74,7 +74,7 @@ func (l *Ledger) Restore(r Record) {
 	a.written = l.generation
 	for i, rule := range a.contract.rules {
 		st := r.state(rule, l.now)
-		a.windows[i] = rule.spec.Restore(st)
+		a.windows[i] = rule.restore(st)
 		if len(st.Marks) > 0 {
 			if a.copied == nil {
 				a.copied = a.copies()
@@ -98,8 +98,8 @@ func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
 			return w.State
 		}
 	}
-	window := rule.spec.Window(now)
-	fresh := window.State(now)
+	window := rule.fresh(now)
+	fresh := window.State(window.Seen())
 	for _, b := range r.Batches {
 		for _, le := range b.Leases {
 			fresh.Held += (&lease{tokens: le.Tokens, slots: le.Slots, units: le.Units}).rest(rule.of)

@@ -35,7 +35,8 @@ func (l *Ledger) run(w *waiter, need int64, gap time.Duration) int64 {
 			if r.of != tokens {
 				continue
 			}
-			free := a.windows[i].Free(l.now) - need
+			w, now := a.window(i, l.now)
+			free := w.Free(now) - need
 			if r.spec.Gap() == 0 {
 				free -= a.line.tokens
 			}

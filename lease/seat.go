@@ -26,6 +26,8 @@ type Seat struct {
 	// last. Whoever watches them stand still may take the seat.
 	Seq   uint64
 	Pulse Pulse
+	// Dial is how calendar time lay to ledger time at the last turn.
+	Dial Dial
 	// Clock is the mirror's own wall clock at the last turn or renewal, and Now when the
 	// seat was read. Both are 0 in a mirror without a clock.
 	Clock algo.Instant

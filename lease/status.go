@@ -79,6 +79,7 @@ func (s *Stats) refused(reason error) {
 // Status is what a ledger holds, for people.
 type Status struct {
 	Instant algo.Instant
+	Clock   Clock
 	Keys    []KeyStatus
 	// More says how many further keys there are, Live how many in all.
 	More    int
@@ -125,6 +126,7 @@ const statusMax = 500
 func (l *Ledger) Summary(now algo.Instant) Status {
 	s := Status{
 		Instant:    max(now, l.now),
+		Clock:      l.dial.status(),
 		Live:       l.accounts.Len(),
 		Leases:     l.leases.Len(),
 		Waiting:    l.waiting.Len(),
@@ -180,14 +182,14 @@ func related(a, b Key) bool {
 func (a *account) status(now algo.Instant) KeyStatus {
 	s := KeyStatus{Key: a.key, Waiting: a.line.len()}
 	for i, r := range a.contract.rules {
-		w := &a.windows[i]
-		full, _ := w.Wait(now, r.spec.Max(), a.due(r.of))
+		w, at := a.window(i, now)
+		full, _ := a.waitAt(i, now, r.spec.Max(), a.due(r.of))
 		s.Windows = append(s.Windows, WindowStatus{
 			Rule:  r.text,
 			Limit: w.Limit(),
-			Free:  w.Free(now),
+			Free:  w.Free(at),
 			Held:  w.Held(),
-			Spent: w.Spent(now),
+			Spent: w.Spent(at),
 			Full:  full,
 		})
 	}

@@ -136,10 +136,10 @@ func (m *Mirror) Apply(ctx context.Context, t *lease.Turn) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	m.keys = append(m.keys[:0], m.seat)
-	m.args = append(m.args[:0], decimal(t.Epoch.Number), mark(t.Epoch), decimal(t.Seq), decimal(t.Seq-1), "4")
-	m.args = append(m.args, pulse(t.Instant, t.Wall)...)
+	m.args = append(m.args[:0], decimal(t.Epoch.Number), mark(t.Epoch), decimal(t.Seq), decimal(t.Seq-1), "6")
+	m.args = append(append(m.args, pulse(t.Instant, t.Wall)...), "dial", dial(t.Dial))
 	if t.Sound {
-		m.args[4] = "8"
+		m.args[4] = "10"
 		m.args = append(m.args, "lost", "", "lagged", "")
 	}
 	for i := range t.Changes {

@@ -78,6 +78,7 @@ func readSeat(fields map[string]string) (lease.Seat, error) {
 	s.Pulse.Instant, s.Pulse.Wall = algo.Instant(r.signed("instant")), algo.Instant(r.signed("wall"))
 	s.Run = fields["run"]
 	s.Lost, s.Lagged = r.doubt("lost"), r.doubt("lagged")
+	r.fail("dial", s.Dial.UnmarshalText([]byte(fields["dial"])))
 	if r.err == nil {
 		s.Clock, r.err = clock(fields["clock"])
 	}
@@ -96,7 +97,7 @@ func (m *Mirror) Campaign(ctx context.Context, seen, next lease.Seat) error {
 		"epoch", decimal(next.Epoch.Number), "mark", mark(next.Epoch), "name", next.Name,
 		"mirror", strconv.FormatUint(next.Mirror, 16),
 		"beat", decimal(next.Pulse.Beat), "run", next.Run,
-		"lost", doubt(next.Lost), "lagged", doubt(next.Lagged),
+		"lost", doubt(next.Lost), "lagged", doubt(next.Lagged), "dial", dial(next.Dial),
 	}
 	reply, err := m.write(ctx, campaignScript, []string{m.seat}, append(args, pulse(next.Pulse.Instant, next.Pulse.Wall)...))
 	if err != nil {
@@ -149,6 +150,11 @@ func pulse(instant, wall algo.Instant) []any {
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
 func mark(e lease.Epoch) string { return strconv.FormatUint(e.Mark, 16) }
+
+func dial(d lease.Dial) string {
+	text, _ := d.MarshalText() // which never fails
+	return string(text)
+}
 
 func parseEpoch(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
 

@@ -22,12 +22,23 @@ type document struct {
 	Leases     int         `json:"leases"`
 	Waiting    int         `json:"waiting"`
 	Held       amount      `json:"held"`
-	Keys       []keyState  `json:"keys"`
+	// Clock is there while calendar time and the wall clock differ.
+	Clock *clockState `json:"clock,omitempty"`
+	Keys  []keyState  `json:"keys"`
 	// Unknown says that no limit names the key that was asked for, so that it
 	// is refused.
 	Unknown bool `json:"unknown,omitempty"`
 	// More says how many further keys there are.
 	More int `json:"more"`
+}
+
+// clockState says in nanoseconds how far calendar time, which fixed rules go by, and
+// the wall clock differ.
+type clockState struct {
+	// Ahead is how far the wall clock is ahead of calendar time; behind if negative.
+	Ahead int64 `json:"ahead"`
+	// Wider is how much wider the guards of fixed rules are for that.
+	Wider int64 `json:"wider"`
 }
 
 type partition struct {
@@ -88,6 +99,9 @@ func newDocument(s lease.Status) *document {
 		Held:    newAmount(s.Held),
 		Keys:    []keyState{},
 		More:    s.More,
+	}
+	if c := s.Clock; c.Ahead != 0 {
+		d.Clock = &clockState{Ahead: int64(c.Ahead), Wider: int64(c.Wider)}
 	}
 	for _, k := range s.Keys {
 		d.Keys = append(d.Keys, newKeyState(k))

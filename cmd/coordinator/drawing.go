@@ -30,6 +30,9 @@ func (d drawing) draw(doc *document, key string) []byte {
 	fmt.Fprintf(&b, "%s\n", d.fit(leadership(doc)))
 	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", cli.Plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), amount{Tokens: doc.Held.Tokens, Slots: doc.Held.Slots},
 		cli.Plural(doc.Waiting, "request")+verb(doc.Waiting, " waits", " wait"))))
+	for _, line := range apart(doc.Clock) {
+		fmt.Fprintf(&b, "%s\n", d.fit(line))
+	}
 	if len(doc.Keys) == 0 {
 		if key != "" {
 			fmt.Fprintf(&b, "%s\n", d.fit("nothing is held, spent or waited for on "+cli.Printable(key, d.width)))
@@ -50,6 +53,21 @@ func (d drawing) draw(doc *document, key string) []byte {
 		fmt.Fprintf(&b, "and %s; name one to see it\n", cli.Plural(doc.More, "further key"))
 	}
 	return b.Bytes()
+}
+
+// apart tells what fixed rules do about a wall clock that was set.
+func apart(c *clockState) []string {
+	if c == nil {
+		return nil
+	}
+	ahead, where := time.Duration(c.Ahead), "ahead of"
+	if ahead < 0 {
+		ahead, where = -ahead, "behind"
+	}
+	return []string{
+		fmt.Sprintf("clock apart: the wall clock is %v %s calendar time;", ahead, where),
+		fmt.Sprintf("until it is followed, guards of fixed rules are %v wider", time.Duration(c.Wider)),
+	}
 }
 
 func leadership(doc *document) string {

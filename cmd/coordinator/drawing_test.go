@@ -57,6 +57,21 @@ and 2 further keys; name one to see it
 `, string(drawing{width: 80}.draw(drawn(), "")))
 }
 
+func TestStatusTellsThatClocksAreApart(t *testing.T) {
+	d := newDocument(lease.Status{Clock: lease.Clock{Offset: time.Hour, Ahead: -1500 * time.Millisecond, Wider: 2048 * time.Millisecond}})
+	d.Leader, d.Cell = "one", "default"
+	require.Equal(t, `one leads cell default, epoch 0
+0 leases hold 0 tokens; 0 requests wait
+clock apart: the wall clock is 1.5s behind calendar time;
+until it is followed, guards of fixed rules are 2.048s wider
+nothing is held, spent or waited for
+`, string(drawing{width: 80}.draw(d, "")))
+	told, err := json.Marshal(d.Clock)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"ahead": -1500000000, "wider": 2048000000}`, string(told))
+	require.Nil(t, newDocument(lease.Status{Clock: lease.Clock{Offset: time.Hour}}).Clock)
+}
+
 func TestColourChangesNothingButColour(t *testing.T) {
 	plain := string(drawing{width: 80}.draw(drawn(), ""))
 	coloured := string(drawing{width: 80, colour: true}.draw(drawn(), ""))

@@ -61,11 +61,9 @@ func (c Contract) policy() string {
 	return fmt.Sprintf(`limits: [{key: "{name}", rules: %s%s}, {key: junk, rules: [unlimited]}, {key: "junk/{k}", rules: [5/2s]}]`, rules, guard)
 }
 
-// onTheClock says that windows begin and end by the clock, which a coordinator
-// keeps: its own does not run apart.
-func (c Contract) onTheClock() bool {
-	return strings.Contains(c.Rules, "fixed") || strings.Contains(c.Rules, "counter")
-}
+// onTheClock says that windows begin and end by ledger time, so that the coordinator's
+// clock must not run apart. Fixed ones go by the wall clock, however that runs.
+func (c Contract) onTheClock() bool { return strings.Contains(c.Rules, "counter") }
 
 // longest gives the longest window of the contract, or of those that fit in a run
 // three times.

@@ -67,6 +67,7 @@ func (l *lessor) campaign() {
 		panic(err)
 	}
 	l.epoch, l.seq = next.Epoch, 0
+	l.ledger.SetDial(next.Dial)
 }
 
 // crash kills the process. After a while another one leads: all it knows is what
@@ -136,6 +137,7 @@ func (l *lessor) turn() {
 	for _, r := range records {
 		l.ledger.Restore(r)
 	}
+	l.ledger.Wall(l.instant(), algo.Instant(l.world.unix())) // which is right
 	t := l.ledger.Turn(l.instant(), l.in)
 	l.holdTo(t)
 	l.in = nil

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -102,6 +103,7 @@ func seat(t *testing.T, m Mirror) {
 	want := Seat(math.MaxUint64 - 1)
 	want.Lost = lease.Doubt{Epoch: 5, At: -6, Lag: 0}
 	want.Lagged = lease.Doubt{Epoch: 7, At: 8, Lag: math.MaxInt64}
+	want.Dial = lease.Dial{Offset: -1}
 	e := Win(t, m, want)
 	same := func() {
 		t.Helper()
@@ -114,7 +116,10 @@ func seat(t *testing.T, m Mirror) {
 	require.NoError(t, m.Renew(t.Context(), e, want.Pulse))
 	same()
 	want.Pulse.Instant, want.Pulse.Wall, want.Seq = 17, 18, 1
-	require.NoError(t, m.Apply(t.Context(), &lease.Turn{Epoch: e, Seq: 1, Instant: 17, Wall: 18}))
+	want.Dial = lease.Dial{Offset: math.MinInt64, Apart: 8 * time.Millisecond, High: math.MaxInt64, Widened: []lease.Widening{
+		{At: math.MinInt64, Apart: 16 * time.Millisecond}, {At: math.MaxInt64, Apart: 8 * time.Millisecond},
+	}}
+	require.NoError(t, m.Apply(t.Context(), &lease.Turn{Epoch: e, Seq: 1, Instant: 17, Wall: 18, Dial: want.Dial}))
 	same()
 	require.NoError(t, m.Resign(t.Context(), e))
 	want.Vacant = true

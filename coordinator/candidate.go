@@ -45,8 +45,8 @@ type Candidate struct {
 	silent  time.Duration // since when the network says so; 0 for not
 	number  uint64        // the highest epoch ever seen
 	mirror  uint64        // as last seen
-	instant algo.Instant  // ledger time has surely come so far
-	at      time.Duration // then
+	instant algo.Instant  // of ledger time, as its leader wrote it last
+	at      time.Duration // when that was first seen
 	early   time.Duration // before this it does not campaign early
 	holdoff time.Duration // how long that was the last time
 	bid     lease.Epoch   // the last
@@ -101,14 +101,11 @@ func (c *Candidate) Deposed(now time.Duration) {
 	c.early = now + c.holdoff
 }
 
-// Lead tells the candidate how far ledger time has come under its own leadership.
-func (c *Candidate) Lead(now time.Duration, at algo.Instant) {
-	if reached := c.reached(now); at > reached {
-		c.instant, c.at = at, now
-	}
-}
+// Led tells the candidate how far ledger time has come under its own leadership, for
+// where the mirror loses what others write after it.
+func (c *Candidate) Led(now time.Duration, at algo.Instant) { c.instant, c.at = at, now }
 
-// reached is how far ledger time has surely come.
+// reached is how far ledger time has come at least, and has surely come in truth.
 func (c *Candidate) reached(now time.Duration) algo.Instant { return c.instant.Add(now - c.at) }
 
 // Watch takes up how the seat was when it was read at now, and the wall clock then. It
@@ -148,7 +145,10 @@ func (c *Candidate) watch(now time.Duration, s lease.Seat, heard Heard) {
 		c.moved = c.looked && c.seen.Epoch != lease.Epoch{}
 		c.since = now
 	}
-	if s.Pulse.Instant > c.reached(now) || c.instant == 0 {
+	// Ledger time goes on from what its last leader wrote, also where this coordinator's own
+	// clock, of when it led itself, is further: what that leader dated would be out too early.
+	none := s.Epoch.Number < c.number || s.Epoch == lease.Epoch{}
+	if again := s.Epoch == c.seen.Epoch && s.Pulse.Instant == c.seen.Pulse.Instant && c.looked; !none && !again {
 		c.instant, c.at = s.Pulse.Instant, now
 	}
 	switch {

@@ -25,7 +25,7 @@ func (c *Coordinator) lead(ctx context.Context, seat lease.Seat, serve func(cont
 	l := newLeader(c.config, seat)
 	defer func() {
 		c.candidate.Bid(l.Epoch())
-		c.candidate.Lead(c.elapsed(), l.clock.now())
+		c.candidate.Led(c.elapsed(), l.clock.now())
 		c.resign(ctx, l.Epoch())
 	}()
 	g, ctx := errgroup.WithContext(ctx)

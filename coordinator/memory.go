@@ -45,7 +45,7 @@ func (m *Memory) Campaign(_ context.Context, seen, next lease.Seat) error {
 		return lease.ErrMoved
 	}
 	m.seat = next
-	m.seat.Seq, m.seat.Vacant = 0, false
+	m.seat.Seq, m.seat.Vacant, m.seat.Fresh = 0, false, false
 	return nil
 }
 

@@ -14,11 +14,11 @@ func (l *Leader) run(ctx context.Context) error {
 	defer close(l.stopped)
 	t := turns{
 		leader:  l,
-		mirror:  mirror{leader: l, seat: l.seat},
+		mirror:  mirror{leader: l},
 		ledger:  lease.NewLedger(l.config.Policy, l.config.Lease),
 		waiting: map[lease.Ticket]func(lease.Answer, error){},
 	}
-	t.mirror.begin(t.ledger)
+	t.mirror.course = NewCourse(l.seat, t.ledger)
 	defer t.stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()

@@ -48,7 +48,7 @@ func (m *Mirror) Apply(ctx context.Context, t *lease.Turn) error {
 // follow makes the seat what it is after a turn.
 func follow(s *lease.Seat, t *lease.Turn) {
 	s.Seq, s.Clock = t.Seq, wall()
-	s.Pulse.Instant, s.Pulse.Wall = t.Instant, t.Wall
+	s.Pulse.Instant, s.Pulse.Wall, s.Dial = t.Instant, t.Wall, t.Dial
 	if t.Sound {
 		s.Lost, s.Lagged = lease.Doubt{}, lease.Doubt{}
 	}

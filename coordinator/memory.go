@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -13,6 +14,11 @@ import (
 // share it: it does what those outside do, and shows how they forget. It is safe for
 // concurrent use.
 type Memory struct {
+	// Life names the server's life, and Clock is its wall clock. They are set before it is
+	// used; a mirror needs neither.
+	Life  string
+	Clock func() algo.Instant
+
 	mu      sync.Mutex
 	seat    lease.Seat
 	records map[lease.Key]lease.Record
@@ -30,7 +36,9 @@ func NewMemory() *Memory { return &Memory{records: map[lease.Key]lease.Record{}}
 func (m *Memory) Look(context.Context) (lease.Seat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.seat, nil
+	s := m.seat
+	s.Now, s.Running = m.clock(), m.Life
+	return s, nil
 }
 
 // Campaign puts next into the place of the seat if that has not moved since it was
@@ -46,6 +54,7 @@ func (m *Memory) Campaign(_ context.Context, seen, next lease.Seat) error {
 	}
 	m.seat = next
 	m.seat.Seq, m.seat.Vacant, m.seat.Fresh = 0, false, false
+	m.seat.Clock, m.seat.Now, m.seat.Running = m.clock(), 0, ""
 	return nil
 }
 
@@ -56,7 +65,10 @@ func (m *Memory) Renew(_ context.Context, e lease.Epoch, p lease.Pulse) error {
 	if err := m.seat.Fence(e); err != nil {
 		return err
 	}
-	m.seat.Pulse = p
+	if p.Run != "" {
+		m.seat.Run, p.Run = p.Run, ""
+	}
+	m.seat.Pulse, m.seat.Clock = p, m.clock()
 	return nil
 }
 
@@ -106,7 +118,7 @@ func (m *Memory) Apply(_ context.Context, t *lease.Turn) error {
 	if apply, err := m.seat.Follow(t.Seq); !apply {
 		return err
 	}
-	m.seat.Seq = t.Seq
+	m.seat.Seq, m.seat.Clock = t.Seq, m.clock()
 	m.seat.Pulse.Instant, m.seat.Pulse.Wall, m.seat.Dial = t.Instant, t.Wall, t.Dial
 	if t.Sound {
 		m.seat.Lost, m.seat.Lagged = lease.Doubt{}, lease.Doubt{}
@@ -121,6 +133,14 @@ func (m *Memory) Apply(_ context.Context, t *lease.Turn) error {
 		m.records[c.Key] = r
 	}
 	return nil
+}
+
+// clock reads the server's wall clock, if it has one.
+func (m *Memory) clock() algo.Instant {
+	if m.Clock == nil {
+		return 0
+	}
+	return m.Clock()
 }
 
 // Forget loses everything, the seat too, as a server does that starts anew.

@@ -69,7 +69,8 @@ func Leased(seed uint64, rules []oracle.Rule, callers int) []oracle.Spend {
 	if err != nil {
 		panic(err)
 	}
-	l := newLessor(w, policy, 0)
+	l := newSite(w, policy, Contract{})
+	w.run(time.Second) // in which somebody begins to lead
 	var fleet []*holder
 	w.calls = calls{world: w, pending: map[*worker.Call]*caller{}, stopped: true}
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -79,7 +80,7 @@ func Leased(seed uint64, rules []oracle.Rule, callers int) []oracle.Spend {
 		x := &caller{holder: fleet[i%len(fleet)], key: "k", spend: -1}
 		w.after(w.between(0, time.Millisecond), func() { w.calls.once(x) })
 	}
-	w.run(time.Minute)
+	w.run(w.now + time.Minute)
 	return w.spends
 }
 

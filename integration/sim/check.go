@@ -21,12 +21,18 @@ func (l *lessor) say(format string, args ...any) {
 	l.unlawful = append(l.unlawful, fmt.Sprintf("at %v ", l.world.now)+fmt.Sprintf(format, args...))
 }
 
+// adopted says that something was restored: that counts, and is not refused.
+func (l *lessor) adopted() bool {
+	s := l.ledger.Stats()
+	return s.Adopted+s.SlotsAdopted+s.UnitsAdopted+s.Doubted > 0 || l.world.Faults["takeover"] > 1
+}
+
 // check holds the ledger's windows against its leases: what a window has as held
 // is what they have not accounted for.
 func (l *lessor) check() {
 	s := l.ledger.Status(l.instant(), "")
 	c := l.config
-	if len(l.past) == 0 && (s.Live > c.Keys || s.Leases > c.Leases.All || s.Waiting > c.Waiters.All) {
+	if l.ledger.Stats().Leases > 0 && !l.adopted() && (s.Live > c.Keys || s.Leases > c.Leases.All || s.Waiting > c.Waiters.All) {
 		l.say("%d keys, %d leases, %d waiters: beyond %+v", s.Live, s.Leases, s.Waiting, c) // what is restored counts, but is not refused
 	}
 	for _, k := range s.Keys {
@@ -53,13 +59,13 @@ func (l *lessor) check() {
 }
 
 // holdTo requires that no id is granted that was acknowledged as given up.
-func (l *lessor) holdTo(t *lease.Turn) {
+func (l *lessor) holdTo(t *lease.Turn, in []lease.Message) {
 	acknowledged := map[lease.Ticket][]lease.ID{}
 	for _, r := range t.Replies {
 		acknowledged[r.Ticket] = r.Reply.Acknowledged
 	}
 	asked := map[lease.Ticket]lease.Key{}
-	for _, m := range l.in {
+	for _, m := range in {
 		if m.Request != nil {
 			asked[m.Ticket] = m.Request.Keys[0]
 			continue

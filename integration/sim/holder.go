@@ -14,19 +14,19 @@ import (
 // the callers of its program.
 type holder struct {
 	host
-	name   string
-	id     lease.Holder
-	seq    uint64
-	lessor *lessor
-	keys   []lease.Key
-	pools  map[lease.Key]*worker.Pool
-	wakes  map[lease.Key]uint64
-	beat   time.Duration // the last heartbeat
-	books  worker.Books  // of pools that are gone
+	name  string
+	id    lease.Holder
+	seq   uint64
+	site  *site
+	keys  []lease.Key
+	pools map[lease.Key]*worker.Pool
+	wakes map[lease.Key]uint64
+	beat  time.Duration // the last heartbeat
+	books worker.Books  // of pools that are gone
 }
 
-func newHolder(w *World, name string, l *lessor, ppm int64, keys []lease.Key) *holder {
-	h := &holder{host: host{world: w, ppm: ppm}, name: name, lessor: l, keys: keys}
+func newHolder(w *World, name string, s *site, ppm int64, keys []lease.Key) *holder {
+	h := &holder{host: host{world: w, ppm: ppm}, name: name, site: s, keys: keys}
 	h.begin()
 	return h
 }
@@ -34,7 +34,7 @@ func newHolder(w *World, name string, l *lessor, ppm int64, keys []lease.Key) *h
 // begin starts a new life of the process.
 func (h *holder) begin() {
 	h.id = lease.Holder{Name: h.name, Incarnation: h.world.rand.Uint64()}
-	h.lessor.holders[h.id] = h
+	h.site.holders[h.id] = h
 	h.pools, h.wakes = map[lease.Key]*worker.Pool{}, map[lease.Key]uint64{}
 	for _, k := range h.keys {
 		rnd := rand.New(rand.NewPCG(h.world.rand.Uint64(), 1))
@@ -47,9 +47,9 @@ func (h *holder) begin() {
 // restart takes a new incarnation, as a worker does that finds itself stopped
 // for longer than its leases live.
 func (h *holder) restart() {
-	delete(h.lessor.holders, h.id)
+	delete(h.site.holders, h.id)
 	h.id.Incarnation = h.world.rand.Uint64()
-	h.lessor.holders[h.id] = h
+	h.site.holders[h.id] = h
 	for _, k := range h.keys {
 		h.pools[k].Restart(h.elapsed())
 		h.drive(k)
@@ -67,7 +67,7 @@ func (h *holder) crash(down time.Duration) {
 	for _, k := range h.keys {
 		h.books.Add(h.pools[k].Books())
 	}
-	delete(h.lessor.holders, h.id)
+	delete(h.site.holders, h.id)
 	h.life++
 	h.paused = h.world.now + down
 	h.pools = nil
@@ -113,9 +113,9 @@ func (h *holder) ask(k lease.Key, r lease.Request) {
 		panic(fmt.Sprintf("sim: holder %s: %v", h.name, err))
 	}
 	p, life := h.pools[k], h.life
-	h.world.net.send(&h.host, &h.lessor.host, func() {
-		h.lessor.request(r, func(a lease.Answer) {
-			h.world.net.send(&h.lessor.host, &h.host, func() {
+	asked := h.site.toLeaders(&h.host, func(l *lessor) {
+		l.request(r, func(a lease.Answer) {
+			h.world.net.send(&l.host, &h.host, func() {
 				if h.life == life {
 					p.Answered(h.elapsed(), r.Sent, a)
 					h.drive(k)
@@ -123,6 +123,13 @@ func (h *holder) ask(k lease.Key, r lease.Request) {
 			})
 		})
 	})
+	if !asked {
+		h.world.Faults["nobody leads"]++
+		h.after(h.world.between(200*time.Microsecond, 2*time.Millisecond), func() {
+			p.Failed(h.elapsed(), r.Sent, r.ID, lease.ErrNoCoordinator)
+			h.drive(k)
+		})
+	}
 	h.after(worker.DefaultPoolConfig().AskAgain, func() {
 		p.Failed(h.elapsed(), r.Sent, r.ID, context.DeadlineExceeded)
 		h.drive(k)
@@ -140,9 +147,9 @@ func (h *holder) report(k lease.Key, heartbeat bool) {
 		panic(fmt.Sprintf("sim: holder %s: %v", h.name, err))
 	}
 	replied := false
-	h.world.net.send(&h.host, &h.lessor.host, func() {
-		h.lessor.report(r, func(reply lease.Reply) {
-			h.world.net.send(&h.lessor.host, &h.host, func() {
+	h.site.toLeaders(&h.host, func(l *lessor) {
+		l.report(r, func(reply lease.Reply) {
+			h.world.net.send(&l.host, &h.host, func() {
 				if h.life == life {
 					replied = true
 					p.Replied(h.elapsed(), r, reply)

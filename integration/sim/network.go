@@ -5,7 +5,8 @@ import "time"
 // network carries messages between hosts.
 type network struct {
 	world *World
-	cut   map[*host]time.Duration // until then
+	cut   map[*host]time.Duration // from all but the store, until then
+	away  map[*host]time.Duration // from the store
 }
 
 // send carries a message to a host and lets it take it up there. It may be lost,
@@ -49,5 +50,15 @@ func (n *network) partition(h *host, d time.Duration) {
 	}
 	n.cut[h] = max(n.cut[h], n.world.now+d)
 }
+
+// part cuts a host off from the store for d.
+func (n *network) part(h *host, d time.Duration) {
+	if n.away == nil {
+		n.away = map[*host]time.Duration{}
+	}
+	n.away[h] = max(n.away[h], n.world.now+d)
+}
+
+func (n *network) parted(h *host) bool { return !n.world.calm && n.world.now < n.away[h] }
 
 func (n *network) severed(h *host) bool { return !n.world.calm && n.world.now < n.cut[h] }

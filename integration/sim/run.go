@@ -43,11 +43,7 @@ func Run(seed uint64) Verdict {
 	if err != nil {
 		panic(err)
 	}
-	ppm := w.rand.Int64N(201) - 100
-	if c.onTheClock() {
-		ppm = 0
-	}
-	l := newLessor(w, policy, ppm)
+	l := newSite(w, policy, c)
 	keys := []lease.Key{"k", "other"}
 	w.calls = calls{world: w, slots: map[lease.Key]bool{}, guard: c.Guard, perKey: 3, pending: map[*worker.Call]*caller{}}
 	for _, k := range keys {
@@ -83,14 +79,14 @@ func Run(seed uint64) Verdict {
 
 // trouble lets processes pause, crash and be cut off, again and again until the
 // world is calm.
-func (w *World) trouble(l *lessor, fleet []*holder) {
+func (w *World) trouble(s *site, fleet []*holder) {
 	w.after(w.between(100*time.Millisecond, 2*time.Second), func() {
 		if w.calm {
 			return
 		}
 		h := fleet[w.rand.IntN(len(fleet))]
 		if w.now >= h.paused { // it runs
-			switch w.rand.IntN(6) {
+			switch w.rand.IntN(4) {
 			case 0:
 				w.Faults["crash"]++
 				h.crash(w.between(10*time.Millisecond, 2*time.Second))
@@ -100,31 +96,34 @@ func (w *World) trouble(l *lessor, fleet []*holder) {
 			case 2:
 				w.Faults["pause past the lease"]++
 				h.pause(w.between(4*time.Second, 12*time.Second))
-			case 3:
+			default:
 				w.Faults["cut off"]++
 				w.net.partition(&h.host, w.between(100*time.Millisecond, 12*time.Second))
-			case 4:
-				w.Faults["takeover"]++
-				l.crash(w.between(time.Millisecond, 500*time.Millisecond))
-			default:
-				w.Faults["coordinator paused"]++
-				l.pause(w.between(time.Millisecond, 3*time.Second))
 			}
 		}
-		w.trouble(l, fleet)
+		if w.rand.IntN(2) == 0 {
+			s.trouble()
+		}
+		w.trouble(s, fleet)
 	})
 }
 
-func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, l *lessor, fleet []*holder) Verdict {
-	v := Verdict{Seed: seed, Contract: c, Spends: len(w.spends), Faults: w.Faults, Ledger: l.stats()}
+func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, s *site, fleet []*holder) Verdict {
+	v := Verdict{Seed: seed, Contract: c, Spends: len(w.spends), Faults: w.Faults, Ledger: s.stats()}
 	for i := range w.spends {
 		if w.spends[i].Done == 0 {
 			v.Stranded = append(v.Stranded, fmt.Sprintf("a call on %s never ended", w.spends[i].Key))
 		}
 	}
 	v.Violations = w.judge(seed, c, rules)
-	v.Stranded = append(v.Stranded, l.unlawful...)
-	v.Stranded = append(v.Stranded, w.stranded(l, fleet, longest(rules, false))...)
+	for _, l := range s.all {
+		v.Stranded = append(v.Stranded, l.unlawful...)
+	}
+	if l := s.leader(); l == nil {
+		v.Stranded = append(v.Stranded, "nobody leads")
+	} else {
+		v.Stranded = append(v.Stranded, w.stranded(l, fleet, longest(rules, false))...)
+	}
 	for _, h := range fleet {
 		v.Pools.Add(h.books)
 		for _, k := range h.keys {

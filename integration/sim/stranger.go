@@ -13,18 +13,18 @@ import (
 // It spends nothing. Whatever it says, it harms nobody but itself.
 type stranger struct {
 	host
-	id     lease.Holder
-	seq    uint64
-	lessor *lessor
-	keys   []lease.Key
+	id   lease.Holder
+	seq  uint64
+	site *site
+	keys []lease.Key
 }
 
-func newStranger(w *World, l *lessor, keys []lease.Key) *stranger {
+func newStranger(w *World, l *site, keys []lease.Key) *stranger {
 	return &stranger{
-		host:   host{world: w},
-		id:     lease.Holder{Name: "stranger", Incarnation: 1},
-		lessor: l,
-		keys:   keys,
+		host: host{world: w},
+		id:   lease.Holder{Name: "stranger", Incarnation: 1},
+		site: l,
+		keys: keys,
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *stranger) ask() {
 		r.Need.Units = lease.UnitsOf(map[string]int64{"v": n - 5, "w": n})
 		r.Want.Units = lease.UnitsOf(map[string]int64{"v": n, "w": 2 * n})
 	}
-	s.world.net.send(&s.host, &s.lessor.host, func() { s.lessor.request(r, func(lease.Answer) {}) })
+	s.site.toLeaders(&s.host, func(l *lessor) { l.request(r, func(lease.Answer) {}) })
 }
 
 func (s *stranger) tell() {
@@ -85,7 +85,7 @@ func (s *stranger) tell() {
 		c.Points[w.rand.IntN(2)].Units = lease.UnitsOf(map[string]int64{"v": w.rand.Int64N(9), "w": w.rand.Int64N(20)})
 		c.ReturnedUnits = lease.UnitsOf(map[string]int64{"u": w.rand.Int64N(2), "w": w.rand.Int64N(9)})
 	}
-	w.net.send(&s.host, &s.lessor.host, func() { s.lessor.report(r, func(lease.Reply) {}) })
+	s.site.toLeaders(&s.host, func(l *lessor) { l.report(r, func(lease.Reply) {}) })
 }
 
 // flood asks for many new keys, in the name of many new holders, or gives up many
@@ -100,7 +100,7 @@ func (s *stranger) flood() {
 	ask := func(id lease.ID) {
 		one := lease.Amount{Tokens: 1}
 		r := lease.Request{ID: id, Keys: junk(), Want: one, Need: one, Sent: s.elapsed(), Patience: w.between(0, 2*time.Second)}
-		w.net.send(&s.host, &s.lessor.host, func() { s.lessor.request(r, func(lease.Answer) {}) })
+		s.site.toLeaders(&s.host, func(l *lessor) { l.request(r, func(lease.Answer) {}) })
 	}
 	const many = 40
 	switch w.rand.IntN(3) {
@@ -120,7 +120,7 @@ func (s *stranger) flood() {
 			r.GivenUp = append(r.GivenUp, lease.GivenUp{ID: lease.ID{Holder: s.id, Seq: s.seq}, Keys: junk()})
 		}
 		w.rand.Shuffle(many, func(i, j int) { r.GivenUp[i], r.GivenUp[j] = r.GivenUp[j], r.GivenUp[i] })
-		w.net.send(&s.host, &s.lessor.host, func() { s.lessor.report(r, func(lease.Reply) {}) })
+		s.site.toLeaders(&s.host, func(l *lessor) { l.report(r, func(lease.Reply) {}) })
 		id := lease.ID{Holder: s.id, Seq: s.seq - uint64(w.rand.IntN(many))}
 		s.after(w.between(0, time.Second), func() { ask(id) })
 	}

@@ -41,7 +41,7 @@ type Candidate struct {
 	seen    lease.Seat    // as it was last
 	looked  bool          // ever
 	since   time.Duration // when the seat was first seen as it is
-	moved   bool          // it was seen to move
+	moves   int           // how often it was seen to move
 	silent  time.Duration // since when the network says so; 0 for not
 	number  uint64        // the highest epoch ever seen
 	mirror  uint64        // as last seen
@@ -142,7 +142,9 @@ func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, he
 // watch notes what is seen.
 func (c *Candidate) watch(now time.Duration, s lease.Seat, heard Heard) {
 	if !c.looked || s.Moved(&c.seen) {
-		c.moved = c.looked && c.seen.Epoch != lease.Epoch{}
+		if c.looked && c.seen.Epoch != (lease.Epoch{}) {
+			c.moves++
+		}
 		c.since = now
 	}
 	// Ledger time goes on from what its last leader wrote, also where this coordinator's own
@@ -184,7 +186,7 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 	if c.instant == 0 { // nothing is known of before, and nothing is left of it
 		at = wall
 	}
-	if !c.moved && s.Pulse.Wall != 0 { // nobody has led since it looks
+	if c.moves < ledFor && s.Pulse.Wall != 0 {
 		passed := wall.Sub(s.Pulse.Wall)
 		if s.Clock != 0 {
 			passed = min(passed, s.Now.Sub(s.Clock))
@@ -203,6 +205,10 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 
 // Won tells the candidate that the seat is its own.
 func (c *Candidate) Won(s lease.Seat) { c.number, c.mirror = max(c.number, s.Epoch.Number), s.Mirror }
+
+// ledFor is how often a seat has to move for somebody to have led since a candidate looks:
+// once or twice may be calls of a leader that is gone, which were late.
+const ledFor = 3
 
 // Bid tells the candidate with which epoch it campaigns.
 func (c *Candidate) Bid(e lease.Epoch) {

@@ -154,7 +154,7 @@ func (l *Ledger) dated(le *lease, age time.Duration, arrived algo.Instant) algo.
 	switch at := arrived.Add(-age); {
 	case at.Before(le.began):
 		l.stats.PointsBeforeGrant++
-		return le.began
+		return min(le.began, l.now) // after a takeover that may be behind
 	case arrived.Before(at):
 		return arrived
 	default:

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"time"
 
 	"ration/coordinator"
@@ -13,6 +14,8 @@ type site struct {
 	store   *store
 	all     []*lessor
 	holders map[lease.Holder]*holder
+	onTime  bool          // wall clocks show true time, since windows begin by it
+	steady  bool          // nobody takes over, since windows begin by ledger time
 	lost    time.Duration // until then NATS answers for a leader that lives that there is none
 }
 
@@ -23,15 +26,21 @@ func newSite(w *World, p *lease.Policy, c Contract) *site {
 		w.Faults["little room"]++
 		cfg = littleRoom(cfg)
 	}
+	s.onTime = strings.Contains(c.Rules, "fixed")
+	if s.steady = c.onTheClock(); s.onTime || s.steady {
+		s.store.wallAt = 0
+	}
 	for i := range 2 {
 		l := newLessor(s, p, cfg, w.rand.Int64N(201)-100)
-		if c.onTheClock() {
-			l.ppm, s.store.wallAt = 0, 0
+		if s.steady {
+			l.ppm = 0
 		} else {
 			l.wallAt = w.between(-3*time.Second, 3*time.Second)
 		}
 		s.all = append(s.all, l)
-		l.after(time.Duration(i)*30*time.Millisecond, l.stand)
+		if i == 0 || !s.steady {
+			l.after(time.Duration(i)*30*time.Millisecond, l.stand)
+		}
 	}
 	return s
 }

@@ -62,6 +62,9 @@ func (l *lessor) consider(seen lease.Seat) bool {
 
 // wall is the host's wall clock.
 func (l *lessor) wall() algo.Instant {
+	if l.site.onTime {
+		return algo.Instant(l.world.unix())
+	}
 	return algo.Instant(l.world.origin).Add(l.elapsed() + l.wallAt)
 }
 

@@ -10,7 +10,7 @@ func (s *site) trouble() {
 	if l == nil || w.rand.IntN(3) == 0 {
 		l = s.all[w.rand.IntN(len(s.all))]
 	}
-	if w.now < l.paused || !s.store.knows() || w.now < s.store.away {
+	if s.steady || w.now < l.paused || !s.store.knows() || w.now < s.store.away {
 		return
 	}
 	switch w.rand.IntN(12) {

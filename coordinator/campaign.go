@@ -49,6 +49,9 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 		return seat, false, err
 	}
 	if !campaign {
+		if won {
+			c.candidate.Won(next)
+		}
 		return next, won, nil
 	}
 	next.Epoch.Mark = rand.Uint64()

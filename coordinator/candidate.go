@@ -49,7 +49,8 @@ type Candidate struct {
 	at      time.Duration // when that was first seen
 	early   time.Duration // before this it does not campaign early
 	holdoff time.Duration // how long that was the last time
-	bid     lease.Epoch   // the last
+	bid     lease.Epoch   // the last, of which there may be no answer
+	bids    uint64        // the highest number of any
 }
 
 // CandidateConfig says how a candidate campaigns. All durations are above 0.
@@ -101,9 +102,11 @@ func (c *Candidate) Deposed(now time.Duration) {
 	c.early = now + c.holdoff
 }
 
-// Led tells the candidate how far ledger time has come under its own leadership, for
-// where the mirror loses what others write after it.
-func (c *Candidate) Led(now time.Duration, at algo.Instant) { c.instant, c.at = at, now }
+// Led tells the candidate how far ledger time has come under its own leadership, and the
+// epoch in which it ended, for where the mirror loses what others write after it.
+func (c *Candidate) Led(now time.Duration, at algo.Instant, e lease.Epoch) {
+	c.instant, c.at, c.number = at, now, max(c.number, e.Number)
+}
 
 // reached is how far ledger time has come at least, and has surely come in truth.
 func (c *Candidate) reached(now time.Duration) algo.Instant { return c.instant.Add(now - c.at) }
@@ -169,7 +172,7 @@ func (c *Candidate) watch(now time.Duration, s lease.Seat, heard Heard) {
 // next is the seat as it will be.
 func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, heard Heard, fresh bool) lease.Seat {
 	next := lease.Seat{
-		Epoch:      lease.Epoch{Number: max(c.number, heard.Number) + 1},
+		Epoch:      lease.Epoch{Number: max(c.number, c.bids, heard.Number) + 1},
 		Name:       c.config.Name,
 		Mirror:     c.mirror,
 		Partitions: c.config.Partitions,
@@ -203,8 +206,11 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 	return next
 }
 
-// Won tells the candidate that the seat is its own.
-func (c *Candidate) Won(s lease.Seat) { c.number, c.mirror = max(c.number, s.Epoch.Number), s.Mirror }
+// Won tells the candidate that the seat is its own. It leads under each epoch once: a
+// seat that it finds its own later is one that it did not manage to give up.
+func (c *Candidate) Won(s lease.Seat) {
+	c.number, c.mirror, c.bid = max(c.number, s.Epoch.Number), s.Mirror, lease.Epoch{}
+}
 
 // ledFor is how often a seat has to move for somebody to have led since a candidate looks:
 // once or twice may be calls of a leader that is gone, which were late.
@@ -212,6 +218,5 @@ const ledFor = 3
 
 // Bid tells the candidate with which epoch it campaigns.
 func (c *Candidate) Bid(e lease.Epoch) {
-	c.bid = e
-	c.number = max(c.number, e.Number)
+	c.bid, c.bids = e, max(c.bids, e.Number)
 }

@@ -24,8 +24,7 @@ func (c *Coordinator) lead(ctx context.Context, seat lease.Seat, serve func(cont
 	c.config.Log.Debug("leading", "epoch", seat.Epoch.Number)
 	l := newLeader(c.config, seat)
 	defer func() {
-		c.candidate.Bid(l.Epoch())
-		c.candidate.Led(c.elapsed(), l.clock.now())
+		c.candidate.Led(c.elapsed(), l.clock.now(), l.Epoch())
 		c.resign(ctx, l.Epoch())
 	}()
 	g, ctx := errgroup.WithContext(ctx)

@@ -83,7 +83,7 @@ func (l *Ledger) Restore(r Record) {
 		}
 	}
 	for i := range r.Batches {
-		l.restoreBatch(a, &r.Batches[i])
+		l.restoreBatch(a, &r.Batches[i], l.lagged.covers(&r))
 	}
 	if l.lagged.covers(&r) {
 		l.charge(a)
@@ -110,7 +110,7 @@ func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
 
 // restoreBatch takes up leases that hold from the account. Those that hold from
 // another prefix too are known already if that was loaded before.
-func (l *Ledger) restoreBatch(a *account, r *Batch) {
+func (l *Ledger) restoreBatch(a *account, r *Batch, stale bool) {
 	o := owner{r.ID.Holder, r.Keys[0].Tenant()}
 	h, known := l.holders.Get(o)
 	if !known {
@@ -123,6 +123,7 @@ func (l *Ledger) restoreBatch(a *account, r *Batch) {
 		if !known {
 			le = l.adopt(h, r, lr)
 		}
+		le.stale = le.stale || stale
 		if le.batch != nil {
 			b = le.batch
 		}

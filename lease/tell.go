@@ -66,6 +66,9 @@ func (r *Report) tenant() (string, bool) {
 // count applies the cumulative counts of a lease: the larger number is kept, and
 // spent + returned never pass what was granted. What is late, repeated or out
 // of order therefore changes nothing.
+//
+// What comes back of a stale lease may have come back before, and be another's since: it
+// is left to expire, and only its spends count.
 func (l *Ledger) count(le *lease, c Count, arrived algo.Instant) {
 	p := &le.tokens
 	if !arrived.Before(p.Expires) {
@@ -74,7 +77,7 @@ func (l *Ledger) count(le *lease, c Count, arrived algo.Instant) {
 		for _, point := range c.Points {
 			l.point(le, point, arrived)
 		}
-		if n := l.clamped(p, c.Returned-p.Returned); n > 0 {
+		if n := l.clamped(p, c.Returned-p.Returned); n > 0 && !le.stale {
 			l.giveBack(le, tokens, n)
 			l.stats.Returned += n
 		}
@@ -83,7 +86,7 @@ func (l *Ledger) count(le *lease, c Count, arrived algo.Instant) {
 		}
 	}
 	s := &le.slots
-	if !arrived.Before(s.Expires) {
+	if !arrived.Before(s.Expires) || le.stale {
 		return
 	}
 	if n := l.clamped(s, c.Cut-s.Spent); n > 0 {
@@ -133,7 +136,7 @@ func (l *Ledger) returnUnit(le *lease, returned UnitAmount) {
 	if p == nil {
 		return
 	}
-	if n := l.clamped(p, returned.N-p.Returned); n > 0 {
+	if n := l.clamped(p, returned.N-p.Returned); n > 0 && !le.stale {
 		l.giveBack(le, of, n)
 		l.stats.UnitsReturned += n
 	}
@@ -193,6 +196,7 @@ func (l *Ledger) giveUp(id name) {
 	le, _ := l.leases.Get(id)
 	w, _ := l.waiting.Get(id)
 	switch {
+	case le != nil && le.stale: // left to expire
 	case le != nil:
 		l.stats.GivenUpGranted++
 		l.stats.Returned += l.giveBackRest(le, tokens)

@@ -17,6 +17,7 @@ type Verdict struct {
 	Violations []oracle.Violation
 	Stranded   []string // what was not free, or not answered, at the end
 	Use        float64  // of the calm and saturated part; 0 if it was not judged
+	Apart      bool     // calendar time was not the wall clock's then: guards are wider, which costs use by right
 	Spends     int
 	Faults     map[string]int
 	Ledger     lease.Stats
@@ -65,13 +66,14 @@ func Run(seed uint64) Verdict {
 	busy := w.now
 	period := longest(rules, true)
 	w.run(busy + max(busyFor, 3*period))
+	apart := l.apart()
 	w.calls.stopped = true
 	if c.Scarce {
 		w.calls.giveUp()
 	}
 	w.run(w.now + quietFor)
 	v := w.verdict(seed, c, rules, l, fleet)
-	if !c.Scarce {
+	if v.Apart = apart; !c.Scarce && !apart {
 		v.Use = w.use(rules, busy, period)
 	}
 	return v

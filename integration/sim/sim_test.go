@@ -51,7 +51,7 @@ func TestSimulation(t *testing.T) {
 			continue
 		}
 		spends += v.Spends
-		if !v.Contract.Scarce {
+		if !v.Contract.Scarce && !v.Apart {
 			uses[v.Contract.Rules] = append(uses[v.Contract.Rules], v.Use)
 		}
 		for name, n := range v.Faults {
@@ -79,7 +79,7 @@ func check(t *testing.T, v sim.Verdict) {
 	few := func(n int) int { return min(n, 5) } // of a thousand more say no more
 	require.Empty(t, v.Violations[:few(len(v.Violations))], "%d violations of %s\n%s", len(v.Violations), v.Contract.Rules, again)
 	require.Empty(t, v.Stranded[:few(len(v.Stranded))], "%d stranded under %s\n%s", len(v.Stranded), v.Contract.Rules, again)
-	if v.Contract.Scarce {
+	if v.Contract.Scarce || v.Apart {
 		return
 	}
 	require.GreaterOrEqual(t, v.Use, max(0.95, v.Contract.Least), "use of %s\n%s", v.Contract.Rules, again)

@@ -108,3 +108,9 @@ func (s *site) stats() (sum lease.Stats) {
 	}
 	return sum
 }
+
+// apart says that calendar time is not what the leader's wall clock shows.
+func (s *site) apart() bool {
+	l := s.leader()
+	return l != nil && l.ledger.Summary(l.instant()).Clock.Wider > 0
+}

@@ -39,6 +39,8 @@ func (l *lessor) consider(seen lease.Seat) bool {
 	next, campaign, won := l.candidate.Watch(l.elapsed(), l.wall(), seen, l.site.heard(l, seen.Epoch))
 	switch {
 	case won:
+		l.world.Faults["won unheard"]++
+		l.candidate.Won(next)
 		l.lead(next)
 		return true
 	case !campaign:
@@ -89,9 +91,8 @@ func (l *lessor) lead(seat lease.Seat) {
 
 // depose ends a leadership whose seat is lost: nothing of it is answered any more.
 func (l *lessor) depose() {
-	l.candidate.Led(l.elapsed(), l.instant())
+	l.candidate.Led(l.elapsed(), l.instant(), l.course.Epoch())
 	l.candidate.Deposed(l.elapsed())
-	l.candidate.Bid(l.course.Epoch())
 	l.end()
 	l.stand()
 }

@@ -21,6 +21,7 @@ func (s *site) trouble() {
 		if l.serving && !l.busy {
 			w.Faults["handover"]++
 			l.resign()
+			l.after(2*time.Millisecond, func() { l.crash(w.between(time.Millisecond, time.Second)) })
 		}
 	case 3:
 		w.Faults["coordinator paused"]++

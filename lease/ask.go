@@ -140,13 +140,24 @@ func (l *Ledger) rejoin(w *waiter, m Message, sat time.Duration) {
 			return
 		}
 		for _, k := range lacks { // a recall may have been lost
-			if line := &k.account.line; l.now.Sub(line.stirred) >= l.config.RecallEvery {
-				line.stirred = l.now
-				l.stir(k.account)
+			l.stirAgain(k.account)
+		}
+		if len(lacks) == 0 { // nobody may have looked at it since it came to lack nothing
+			for _, a := range w.accounts {
+				l.stirAgain(a)
 			}
 		}
 	}
 	l.setOverdue(w)
+}
+
+// stirAgain stirs an account because a copy of a waiting request came, but not for
+// every copy.
+func (l *Ledger) stirAgain(a *account) {
+	if l.now.Sub(a.line.stirred) >= l.config.RecallEvery {
+		a.line.stirred = l.now
+		l.stir(a)
+	}
 }
 
 // hopeless refuses what no waiting could help.

@@ -48,7 +48,9 @@ func (l *Ledger) giveOf(le *lease, of resource, n int64) {
 		a.take(l.now, of, n)
 		l.touch(a)
 		if of == slots {
-			a.hold(le.id.Holder, n)
+			if a.hold(le.id.Holder, n); n > 0 {
+				l.stir(a) // another request of this holder may need none now
+			}
 		}
 	}
 }

@@ -118,14 +118,14 @@ func (l *Ledger) leave(w *waiter) {
 // the timer for what passing time will free.
 func (l *Ledger) serve(a *account) {
 	wake := algo.Instant(math.MaxInt64)
-	evaluated, skipped := 0, false
+	evaluated, skipped, slotless := 0, false, false
 	var without []resource // units for want of which waiters were passed over
 	for e := a.line.front(); e != nil; {
 		w := e.Value.(*waiter)
 		e = e.Next() // w may leave
 		if evaluated > 0 {
 			noTokens, noSlots := a.shut(l.now, tokens, w), a.shut(l.now, slots, w)
-			skipped = skipped || noTokens
+			skipped, slotless = skipped || noTokens, slotless || noSlots
 			if noTokens && (noSlots || a.line.slotsOnly == 0) {
 				break // nobody further can be served
 			}
@@ -144,6 +144,9 @@ func (l *Ledger) serve(a *account) {
 	}
 	if skipped {
 		wake = min(wake, l.opens(a, tokens))
+	}
+	if slotless {
+		wake = min(wake, l.opens(a, slots))
 	}
 	for _, of := range without {
 		wake = min(wake, l.opens(a, of))
@@ -208,7 +211,7 @@ func (l *Ledger) try(w *waiter) []lack {
 	first := l.leads(w, lacks)
 	firstInCalls := first && slices.ContainsFunc(lacks, func(k lack) bool { return k.of == tokens })
 	for _, a := range w.accounts {
-		l.keep(a, tokens, w, lacks, firstInCalls)
+		l.keep(a, tokens, w, lacks, firstInCalls && a.counts(tokens))
 		l.keep(a, slots, w, lacks, false)
 		for _, u := range need.Units {
 			if of := resource(u.Unit); a.counts(of) {

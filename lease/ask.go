@@ -181,18 +181,18 @@ func (l *Ledger) hopeless(w *waiter) (Refusal, bool) {
 func (l *Ledger) wait(w *waiter, lacks []lack) {
 	left := w.deadline.Sub(l.now)
 	if w.req.Patience <= 0 || left <= 0 {
-		l.unkeep(w)
+		l.unclaim(w)
 		l.refuse(w, l.why(lacks, ErrLimit))
 		return
 	}
 	if soonest := soonest(l.now, lacks); soonest > left {
-		l.unkeep(w)
+		l.unclaim(w)
 		l.refuse(w, l.why(lacks, ErrTooLate))
 		return
 	}
 	for _, a := range w.accounts {
 		if a.line.len() >= l.config.Line {
-			l.unkeep(w)
+			l.unclaim(w)
 			refusal := l.why(lacks, ErrLineFull)
 			refusal.Key = a.key
 			l.refuse(w, refusal)
@@ -200,7 +200,7 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		}
 	}
 	if refusal, crowded := l.crowded(w); crowded {
-		l.unkeep(w)
+		l.unclaim(w)
 		l.refuse(w, refusal)
 		return
 	}
@@ -212,8 +212,8 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 	}
 }
 
-// unkeep undoes what try settled for a request that will not wait.
-func (l *Ledger) unkeep(w *waiter) {
+// unclaim undoes what try settled for a request that will not wait.
+func (l *Ledger) unclaim(w *waiter) {
 	for _, a := range w.accounts {
 		a.line.forsake(w)
 	}

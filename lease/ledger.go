@@ -212,7 +212,10 @@ func (l *Ledger) serveStirred() {
 		l.stirred = l.stirred[1:]
 		a.dirty = false
 		l.serve(a)
-		l.served = append(l.served, a)
+		if a.line.served != l.stats.Turns {
+			a.line.served = l.stats.Turns
+			l.served = append(l.served, a)
+		}
 	}
 	l.stirred = nil
 }

@@ -16,7 +16,7 @@ func (l *Ledger) request(m Message) {
 		l.turnAway(m, tooManyHolders(r.Keys[0], l.config.Holders))
 		return
 	}
-	sat := h.hear(m.Arrived, r.Sent)
+	sat := h.hear(m.Arrived, r.Sent, l.config.PPM)
 	if age := sat + l.now.Sub(m.Arrived); age > l.config.Stale || r.Patience > 0 && age > r.Patience {
 		l.stats.Stale++
 		l.turn.Dropped = append(l.turn.Dropped, m.Ticket) // nobody waits for it

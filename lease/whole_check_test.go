@@ -67,6 +67,15 @@ func (l *Ledger) leasesTimed() error {
 
 // accountsAddUp: windows hold what leases hold, and nothing is lost in them.
 func (l *Ledger) accountsAddUp() error {
+	var all Amount
+	for le := range l.leases.All() {
+		all.Tokens += le.tokens.rest()
+		all.Slots += le.slots.rest()
+		all.Units = sumUnits(all.Units, le.units, (*Part).rest)
+	}
+	if !all.Equal(l.held) {
+		return fmt.Errorf("leases hold %+v, and the sum is %+v", all, l.held)
+	}
 	for a := range l.accounts.All() {
 		held, mine := map[resource]int64{}, map[Holder]int64{}
 		for i, le := range a.leases {
@@ -152,6 +161,11 @@ func (l *Ledger) tenantsAddUp() error {
 			keys[a.key.Tenant()]++
 		}
 	}
+	for name, n := range keys {
+		if most := l.tenantKeys.most(name); most < n || most > kept {
+			return fmt.Errorf("tenant %s has %d keys of %d, and %d at the most", name, n, kept, most)
+		}
+	}
 	have, all := map[*tenant]tenant{}, tenant{}
 	for h := range l.holders.All() {
 		t := have[h.tenant]
@@ -159,8 +173,8 @@ func (l *Ledger) tenantsAddUp() error {
 	}
 	for t := range l.tenants.All() {
 		n := have[t]
-		if t.holders != n.holders || t.leases != n.leases || t.waiters != n.waiters || t.ids != n.ids || t.keys > keys[t.name] {
-			return fmt.Errorf("of tenant %+v there are %+v and %d keys", *t, n, keys[t.name])
+		if t.holders != n.holders || t.leases != n.leases || t.waiters != n.waiters || t.ids != n.ids {
+			return fmt.Errorf("of tenant %+v there are %+v", *t, n)
 		}
 		all.leases, all.waiters, all.ids = all.leases+n.leases, all.waiters+n.waiters, all.ids+n.ids
 	}

@@ -214,10 +214,7 @@ func (l *Ledger) serveStirred() {
 		l.stirred = l.stirred[1:]
 		a.dirty = false
 		l.serve(a)
-		if a.line.served != l.stats.Turns {
-			a.line.served = l.stats.Turns
-			l.served = append(l.served, a)
-		}
+		l.served = append(l.served, a)
 	}
 	l.stirred = nil
 }

@@ -36,7 +36,6 @@ type line struct {
 	slotsOnly int          // waiters that need no tokens
 	tokens    int64        // that waiters need
 	units     []unitLine   // of those that a rule here counts and somebody needed
-	served    int64        // the turn in which it was last
 	stirred   algo.Instant // when a copy of a request last had it served
 	wake      algo.Instant // when a timer will serve it
 	alarm     alarm

@@ -16,7 +16,7 @@ func (l *Ledger) request(m Message) {
 		l.turnAway(m, tooManyHolders(r.Keys[0], l.config.Holders))
 		return
 	}
-	sat := h.hear(m.Arrived, r.Sent)
+	sat := h.hear(m.Arrived, r.Sent, l.config.PPM)
 	if age := sat + l.now.Sub(m.Arrived); age > l.config.Stale || r.Patience > 0 && age > r.Patience {
 		l.stats.Stale++
 		l.turn.Dropped = append(l.turn.Dropped, m.Ticket) // nobody waits for it
@@ -140,13 +140,24 @@ func (l *Ledger) rejoin(w *waiter, m Message, sat time.Duration) {
 			return
 		}
 		for _, k := range lacks { // a recall may have been lost
-			if line := &k.account.line; l.now.Sub(line.stirred) >= l.config.RecallEvery {
-				line.stirred = l.now
-				l.stir(k.account)
+			l.stirAgain(k.account)
+		}
+		if len(lacks) == 0 { // nobody may have looked at it since it came to lack nothing
+			for _, a := range w.accounts {
+				l.stirAgain(a)
 			}
 		}
 	}
 	l.setOverdue(w)
+}
+
+// stirAgain stirs an account because a copy of a waiting request came, but not for
+// every copy.
+func (l *Ledger) stirAgain(a *account) {
+	if l.now.Sub(a.line.stirred) >= l.config.RecallEvery {
+		a.line.stirred = l.now
+		l.stir(a)
+	}
 }
 
 // hopeless refuses what no waiting could help.
@@ -170,18 +181,18 @@ func (l *Ledger) hopeless(w *waiter) (Refusal, bool) {
 func (l *Ledger) wait(w *waiter, lacks []lack) {
 	left := w.deadline.Sub(l.now)
 	if w.req.Patience <= 0 || left <= 0 {
-		l.unkeep(w)
+		l.unclaim(w)
 		l.refuse(w, l.why(lacks, ErrLimit))
 		return
 	}
 	if soonest := soonest(l.now, lacks); soonest > left {
-		l.unkeep(w)
+		l.unclaim(w)
 		l.refuse(w, l.why(lacks, ErrTooLate))
 		return
 	}
 	for _, a := range w.accounts {
 		if a.line.len() >= l.config.Line {
-			l.unkeep(w)
+			l.unclaim(w)
 			refusal := l.why(lacks, ErrLineFull)
 			refusal.Key = a.key
 			l.refuse(w, refusal)
@@ -189,7 +200,7 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		}
 	}
 	if refusal, crowded := l.crowded(w); crowded {
-		l.unkeep(w)
+		l.unclaim(w)
 		l.refuse(w, refusal)
 		return
 	}
@@ -201,8 +212,8 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 	}
 }
 
-// unkeep undoes what try settled for a request that will not wait.
-func (l *Ledger) unkeep(w *waiter) {
+// unclaim undoes what try settled for a request that will not wait.
+func (l *Ledger) unclaim(w *waiter) {
 	for _, a := range w.accounts {
 		a.line.forsake(w)
 	}

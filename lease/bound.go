@@ -26,7 +26,7 @@ func (l *Ledger) beyond(w *waiter) (Refusal, bool) {
 	case n == 0:
 	case l.kept+n > c.Keys:
 		return tooMany(ErrTooManyKeys, fresh[0].key, c.Keys, "keys"), true
-	case t.keys+n > share(c.Keys):
+	case l.tenantKeys.most(t.name)+n > share(c.Keys):
 		return tooMany(ErrTooManyKeys, fresh[0].key, share(c.Keys), "keys of one tenant"), true
 	}
 	// Who waits will have a lease.

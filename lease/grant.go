@@ -2,6 +2,7 @@ package lease
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"ration/algo"
@@ -46,11 +47,14 @@ func (l *Ledger) give(le *lease, amount Amount) {
 func (l *Ledger) giveOf(le *lease, of resource, n int64) {
 	le.part(of).Granted += n
 	l.alter(le)
+	l.carry(of, n)
 	for _, a := range le.accounts {
 		a.take(l.now, of, n)
 		l.touch(a)
 		if of == slots {
-			a.hold(le.id.Holder, n)
+			if a.hold(le.id.Holder, n); n > 0 {
+				l.stir(a) // another request of this holder may need none now
+			}
 		}
 	}
 }
@@ -101,20 +105,31 @@ func (l *Ledger) done(w *waiter) {
 	}
 }
 
+// plenty is the most that is given beyond the need where no rule counts it: more than
+// anybody spends in a TTL, and so little that what many leases hold can be added up.
+const plenty = 1 << 32
+
 func (l *Ledger) extra(w *waiter, le *lease) Amount {
 	more := Amount{
 		Tokens: max(0, w.req.Want.Tokens-le.tokens.Granted),
 		Slots:  max(0, w.req.Want.Slots-le.slots.Granted),
 	}
-	concurrent := false
+	concurrent, counted := false, false
 	for _, a := range w.accounts {
 		concurrent = concurrent || a.contract.slots
+		counted = counted || a.counts(tokens)
 		free := a.free(l.now, tokens)
 		more.Tokens = min(more.Tokens, free, max(0, free-a.line.tokens))
 		more.Slots = min(more.Slots, a.free(l.now, slots))
 		if a.line.len() > 0 {
 			more.Slots = 0 // whoever waits may use one
 		}
+	}
+	switch {
+	case !counted:
+		more.Tokens = min(more.Tokens, plenty)
+	case spacing(w.accounts) > 0:
+		more.Tokens = 0 // they would be no run
 	}
 	if !concurrent {
 		more.Slots = 0
@@ -124,6 +139,9 @@ func (l *Ledger) extra(w *waiter, le *lease) Amount {
 		n := u.N - le.part(of).Granted
 		for _, a := range w.accounts {
 			n = min(n, a.free(l.now, of)-a.line.needed(of))
+		}
+		if !slices.ContainsFunc(w.accounts, func(a *account) bool { return a.counts(of) }) {
+			n = min(n, plenty)
 		}
 		if n > 0 {
 			more.Units = append(more.Units, UnitAmount{u.Unit, n})

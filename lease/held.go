@@ -121,6 +121,7 @@ func (l *Ledger) giveBack(le *lease, of resource, n int64) {
 
 func (l *Ledger) moved(le *lease, of resource, n int64, do func(*account)) {
 	l.alter(le)
+	l.carry(of, -n)
 	for _, a := range le.accounts {
 		do(a)
 		if of == slots {

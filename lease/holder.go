@@ -20,7 +20,6 @@ type tenant struct {
 	leases  int
 	waiters int
 	ids     int // remembered
-	keys    int // see Ledger.retain
 }
 
 func tenantName(t *tenant) string { return t.name }
@@ -92,26 +91,25 @@ func (h *holder) at() *uint32 { return &h.place }
 func (l *Ledger) part(h *holder) {
 	l.roster.leave(h)
 	l.holders.Delete(h.owner())
-	h.tenant.holders--
-	l.leaveTenant(h.tenant)
-}
-
-// leaveTenant forgets a tenant of whom nothing is known any more but a few keys.
-func (l *Ledger) leaveTenant(t *tenant) {
-	if t.holders == 0 && t.keys <= fewKeys {
-		l.tenants.Delete(t.name)
+	if h.tenant.holders--; h.tenant.holders == 0 {
+		l.tenants.Delete(h.tenant.name)
 	}
 }
 
 const offsetEvery = 30 * time.Second
 
 // hear notes a message and says how long it sat somewhere on its way, beyond
-// what the quickest message of the last minute took.
-func (h *holder) hear(arrived algo.Instant, sent time.Duration) (sat time.Duration) {
+// what the quickest message of the last minute took. After more than a minute without
+// any, that is the last one known, and what two clocks may have run apart since: else
+// a message that came when the coordinator had stood still would look fresh.
+func (h *holder) hear(arrived algo.Instant, sent time.Duration, ppm int64) (sat time.Duration) {
 	offset := time.Duration(arrived) - sent
 	switch elapsed := arrived.Sub(h.since); {
-	case elapsed > 2*offsetEvery:
+	case h.since == 0: // the first one
 		h.since, h.this, h.old = arrived, offset, offset
+	case elapsed > 2*offsetEvery:
+		apart := (elapsed/1_000_000 + 1) * time.Duration(ppm)
+		h.since, h.this, h.old = arrived, offset, min(h.this, h.old)+apart
 	case elapsed > offsetEvery:
 		h.since, h.this, h.old = arrived, offset, h.this
 	}

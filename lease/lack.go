@@ -1,17 +1,13 @@
 package lease
 
-import (
-	"math"
-
-	"ration/algo"
-)
+import "ration/algo"
 
 // lack is one thing that a waiter has not: need of a resource at an account.
 type lack struct {
 	account *account
 	of      resource
 	need    int64
-	kept    bool // it may be free, but is kept for an earlier waiter
+	kept    bool // for somebody before, who may have to come first
 }
 
 // needs is what w needs now: a holder without a slot needs one, since no rate
@@ -51,27 +47,29 @@ func (l *Ledger) lacks(w *waiter, need Amount) []lack {
 
 // lack adds what w lacks of n of a resource at a.
 func (l *Ledger) lack(lacks []lack, a *account, w *waiter, of resource, n int64) []lack {
-	if n == 0 || !a.counts(of) {
+	if n == 0 {
 		return lacks
 	}
-	kept := a.line.kept(of, w)
-	if kept || a.free(l.now, of) < n {
+	lacking, kept := false, false
+	for i, r := range a.contract.rules {
+		if r.of != of {
+			continue
+		}
+		free, keeps := l.allows(a, i, n, w)
+		lacking, kept = lacking || !free, kept || keeps
+	}
+	if lacking {
 		return append(lacks, lack{a, of, n, kept})
 	}
 	return lacks
 }
 
 // wake is the earliest instant at which passing time alone may have cured all
-// the lacks. What is held is reckoned to stay held for a token TTL: whatever
-// changes it stirs the account anyhow.
-func (l *Ledger) wake(lacks []lack) algo.Instant {
-	at := l.now + 1
+// the lacks of w.
+func (l *Ledger) wake(w *waiter, lacks []lack) algo.Instant {
+	at := l.now
 	for _, k := range lacks {
-		if k.kept {
-			return math.MaxInt64 // the keeper's leaving stirs the account
-		}
-		d, _ := k.account.wait(l.now, k.of, k.need, k.account.lasting(l.now, k.of, l.config.TokenTTL))
-		at = max(at, later(l.now, d))
+		at = max(at, l.opens(k.account, k.of, k.need, w))
 	}
 	return at
 }

@@ -61,35 +61,37 @@ type Replied struct {
 // argument, nothing happens between turns, the same messages at the same
 // instants give the same turns. It has no lock; one goroutine owns it.
 type Ledger struct {
-	config    Config
-	policy    *Policy
-	contracts map[*Limit]*contract
-	accounts  *table.Table[Key, *account]
-	order     roll[*account] // for the sweep
-	keys      sweep
-	kept      int // accounts that count as keys in memory
-	leases    *table.Table[name, *lease]
-	waiting   *table.Table[name, *waiter]
-	holders   *table.Table[owner, *holder]
-	roster    roll[*holder] // for the sweep
-	heard     sweep
-	tenants   *table.Table[string, *tenant]
-	ended     *table.Table[name, *ending]
-	timers    timers
-	stirred   []*account
-	served    []*account
-	touched   []*account
-	altered   []*batch
-	used      []*account
-	granted   []*waiter // this turn, to be topped up
-	spare     []*waiter // to be used again
-	orders    uint64
-	now       algo.Instant
-	dial      dial
-	turn      *Turn
-	room      []Answered // for the next turn's
-	roomBegun []*lease
-	stats     Stats
+	config     Config
+	policy     *Policy
+	contracts  map[*Limit]*contract
+	accounts   *table.Table[Key, *account]
+	order      roll[*account] // for the sweep
+	keys       sweep
+	kept       int // accounts that count as keys in memory
+	tenantKeys keyTally
+	held       Amount // by all leases together
+	leases     *table.Table[name, *lease]
+	waiting    *table.Table[name, *waiter]
+	holders    *table.Table[owner, *holder]
+	roster     roll[*holder] // for the sweep
+	heard      sweep
+	tenants    *table.Table[string, *tenant]
+	ended      *table.Table[name, *ending]
+	timers     timers
+	stirred    []*account
+	served     []*account
+	touched    []*account
+	altered    []*batch
+	used       []*account
+	granted    []*waiter // this turn, to be topped up
+	spare      []*waiter // to be used again
+	orders     uint64
+	now        algo.Instant
+	dial       dial
+	turn       *Turn
+	room       []Answered // for the next turn's
+	roomBegun  []*lease
+	stats      Stats
 
 	complete     bool // see Start
 	lost, lagged Doubt

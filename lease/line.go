@@ -3,7 +3,6 @@ package lease
 import (
 	"container/list"
 	"math"
-	"slices"
 	"time"
 
 	"ration/algo"
@@ -21,6 +20,7 @@ type waiter struct {
 	ticket   Ticket
 	order    uint64
 	deadline algo.Instant
+	claim    claim
 	lease    *lease    // once it is granted
 	copies   []Message // that came in the turn of its grant
 	alarm    alarm
@@ -28,13 +28,11 @@ type waiter struct {
 
 func (w *waiter) name() name { return name{w.holder, w.req.ID.Seq} }
 
-// line is who waits at an account, first come first. A keeper is a waiter that
-// lacks nothing but one resource of this account: what becomes free of it is
-// kept for that waiter, so that a large request is not overtaken for ever, and
-// a request that lacks something elsewhere holds nobody back.
+// line is who waits at an account, first come first. What they need may be kept for
+// some of them, see claim.
 type line struct {
 	waiters   *list.List   // of *waiter; nil when nobody ever waited
-	keepers   [2]*waiter   // of tokens and of slots
+	keepers   []*waiter    // for each rule whom its tokens or slots are kept for; nil for nobody ever
 	slotsOnly int          // waiters that need no tokens
 	tokens    int64        // that waiters need
 	units     []unitLine   // of those that a rule here counts and somebody needed
@@ -48,12 +46,6 @@ func (n *line) len() int {
 		return 0
 	}
 	return n.waiters.Len()
-}
-
-// kept says that the resource is kept for somebody before w.
-func (n *line) kept(of resource, w *waiter) bool {
-	k := n.keeper(of)
-	return k != nil && k != w && k.order < w.order
 }
 
 func (l *Ledger) join(w *waiter) {
@@ -118,35 +110,31 @@ func (l *Ledger) leave(w *waiter) {
 // the timer for what passing time will free.
 func (l *Ledger) serve(a *account) {
 	wake := algo.Instant(math.MaxInt64)
-	evaluated, skipped := 0, false
-	var without []resource // units for want of which waiters were passed over
+	evaluated := false
+	shut := shut{ledger: l, account: a}
 	for e := a.line.front(); e != nil; {
 		w := e.Value.(*waiter)
 		e = e.Next() // w may leave
-		if evaluated > 0 {
-			noTokens, noSlots := a.shut(l.now, tokens, w), a.shut(l.now, slots, w)
-			skipped = skipped || noTokens
+		if evaluated {
+			noTokens, noSlots := shut.to(w, tokens), shut.to(w, slots)
 			if noTokens && (noSlots || a.line.slotsOnly == 0) {
 				break // nobody further can be served
 			}
-			if noTokens && w.req.Need.Tokens > 0 || noSlots && l.needsSlot(a, w) || a.shutUnit(l.now, w, &without) {
+			if noTokens && w.req.Need.Tokens > 0 || noSlots && l.needsSlot(a, w) || shut.unitTo(w) {
 				continue
 			}
 		}
 		if lacks := l.try(w); lacks != nil {
-			evaluated++
-			wake = min(wake, l.wake(lacks))
+			evaluated = true
+			wake = min(wake, l.wake(w, lacks), w.claim.begins)
 		}
 	}
 	if a.line.len() == 0 {
 		a.recalled = nil
 		return
 	}
-	if skipped {
-		wake = min(wake, l.opens(a, tokens))
-	}
-	for _, of := range without {
-		wake = min(wake, l.opens(a, of))
+	for _, p := range shut.passed {
+		wake = min(wake, l.opens(a, p.of, 1, p.first))
 	}
 	if wake < a.line.wake || !l.now.Before(a.line.wake) {
 		a.line.wake = wake
@@ -154,15 +142,6 @@ func (l *Ledger) serve(a *account) {
 			l.timers.set(timer{at: wake, account: a})
 		}
 	}
-}
-
-// opens is when one of a resource of which none is free may be.
-func (l *Ledger) opens(a *account, of resource) algo.Instant {
-	if a.free(l.now, of) > 0 {
-		return math.MaxInt64
-	}
-	d, _ := a.wait(l.now, of, 1, a.lasting(l.now, of, l.config.TokenTTL))
-	return later(l.now, d)
 }
 
 // later is now plus d, or the end of time if d is for ever.
@@ -180,20 +159,13 @@ func (n *line) front() *list.Element {
 	return n.waiters.Front()
 }
 
-// shut says that w, which is not the first in line, cannot be granted any of the
-// resource at a: none is free, or it is kept for somebody before w.
-func (a *account) shut(now algo.Instant, of resource, w *waiter) bool {
-	return a.line.keeper(of) != w && (a.line.kept(of, w) || a.free(now, of) == 0)
-}
-
 // needsSlot says that w cannot be granted without a slot of a.
 func (l *Ledger) needsSlot(a *account, w *waiter) bool {
 	return a.contract.slots && (w.req.Need.Slots > 0 || a.slots[w.req.ID.Holder] == 0)
 }
 
 // try grants w's need if all of it is free everywhere and kept for nobody
-// before it; otherwise it says what w lacks. It settles for whom w holds back
-// others.
+// before it; otherwise it says what w lacks, and settles what is kept for w.
 func (l *Ledger) try(w *waiter) []lack {
 	need, ok := l.needs(w)
 	if !ok {
@@ -205,51 +177,6 @@ func (l *Ledger) try(w *waiter) []lack {
 		l.grant(w, need)
 		return nil
 	}
-	first := l.leads(w, lacks)
-	firstInCalls := first && slices.ContainsFunc(lacks, func(k lack) bool { return k.of == tokens })
-	for _, a := range w.accounts {
-		l.keep(a, tokens, w, lacks, firstInCalls)
-		l.keep(a, slots, w, lacks, false)
-		for _, u := range need.Units {
-			if of := resource(u.Unit); a.counts(of) {
-				l.keep(a, of, w, lacks, first)
-			}
-		}
-	}
+	l.claim(w, need, lacks)
 	return lacks
-}
-
-// keep makes w the keeper of a resource at a, or no longer: it is if it lacks
-// nothing else, or if it is first for it.
-func (l *Ledger) keep(a *account, of resource, w *waiter, lacks []lack, first bool) {
-	alone := first || len(lacks) == 1 && lacks[0].account == a && lacks[0].of == of && !lacks[0].kept
-	k := a.line.keeper(of)
-	switch {
-	case alone && (k == nil || w.order < k.order):
-		*a.line.place(of) = w
-	case !alone && k == w:
-		*a.line.place(of) = nil
-		l.stir(a)
-	}
-}
-
-// leads says that w heads all its lines, lacks nothing but tokens and units, and
-// will have them within the shortest window. Then what it lacks, and its units, are
-// kept for it everywhere: else those who lack at one place only would overtake it
-// for ever.
-func (l *Ledger) leads(w *waiter, lacks []lack) bool {
-	if w.places == nil {
-		return false
-	}
-	for i, a := range w.accounts {
-		if a.line.front() != w.places[i] {
-			return false
-		}
-	}
-	for _, k := range lacks {
-		if k.of == slots {
-			return false
-		}
-	}
-	return l.wake(lacks).Sub(l.now) <= shortest(w.accounts, comesBack)
 }

@@ -149,9 +149,12 @@ func (l *Ledger) adopt(h *holder, b *Batch, r *LeaseRecord) *lease {
 		tokens: r.Tokens, slots: r.Slots, units: slices.Clone(r.Units),
 	}
 	l.begin(le)
+	l.carry(tokens, le.tokens.rest())
+	l.carry(slots, le.slots.rest())
 	l.stats.Adopted += le.tokens.rest()
 	l.stats.SlotsAdopted += le.slots.rest()
 	for i := range le.units {
+		l.carry(resource(le.units[i].Unit), le.units[i].rest())
 		l.stats.UnitsAdopted += le.units[i].rest()
 	}
 	if at, ok := le.expires(); ok {

@@ -124,7 +124,7 @@ const statusMax = 500
 
 // Summary is a Status without its keys.
 func (l *Ledger) Summary(now algo.Instant) Status {
-	s := Status{
+	return Status{
 		Instant:    max(now, l.now),
 		Clock:      l.dial.status(),
 		Live:       l.accounts.Len(),
@@ -132,14 +132,21 @@ func (l *Ledger) Summary(now algo.Instant) Status {
 		Waiting:    l.waiting.Len(),
 		Holders:    l.holders.Len(),
 		Remembered: l.ended.Len(),
+		Held:       Amount{l.held.Tokens, l.held.Slots, slices.Clone(l.held.Units)},
 		Stats:      l.Stats(),
 	}
-	for le := range l.leases.All() {
-		s.Held.Tokens += le.tokens.rest()
-		s.Held.Slots += le.slots.rest()
-		s.Held.Units = sumUnits(s.Held.Units, le.units, (*Part).rest)
+}
+
+// carry adds n to what leases hold of a resource, or takes them off.
+func (l *Ledger) carry(of resource, n int64) {
+	switch of {
+	case tokens:
+		l.held.Tokens += n
+	case slots:
+		l.held.Slots += n
+	default:
+		l.held.Units = l.held.Units.Plus(string(of), n)
 	}
-	return s
 }
 
 // Status tells of the limited prefixes of a key and of those below it, or with
@@ -150,28 +157,47 @@ func (l *Ledger) Summary(now algo.Instant) Status {
 func (l *Ledger) Status(now algo.Instant, key Key) Status {
 	now = max(now, l.now)
 	s := l.Summary(now)
-	var found []*account
-	for _, a := range l.order {
-		if related(key, a.key) {
-			found = append(found, a)
-		}
-	}
+	found, more := l.related(key)
+	s.More = more
 	if key != "" {
 		for _, m := range l.policy.Match(key) {
 			if !slices.ContainsFunc(found, func(a *account) bool { return a.key == m.Prefix }) {
 				found = append(found, newAccount(now, m.Prefix, l.contract(m.Limit)))
 			}
 		}
-	}
-	slices.SortFunc(found, func(x, y *account) int { return cmp.Compare(x.key, y.key) })
-	if len(found) > statusMax {
-		s.More = len(found) - statusMax
-		found = found[:statusMax]
+		slices.SortFunc(found, func(x, y *account) int { return cmp.Compare(x.key, y.key) })
 	}
 	for _, a := range found {
 		s.Keys = append(s.Keys, a.status(now))
 	}
 	return s
+}
+
+// related gives the first statusMax accounts related to a key, by their keys, and how
+// many more there are. Of the others it sorts none: there may be millions.
+func (l *Ledger) related(key Key) (found []*account, more int) {
+	cut := func() {
+		slices.SortFunc(found, func(x, y *account) int { return cmp.Compare(x.key, y.key) })
+		if len(found) > statusMax {
+			found = found[:statusMax]
+		}
+	}
+	var last Key // the one that no further one may be behind, once there are enough
+	n := 0
+	for _, a := range l.order {
+		if !related(key, a.key) {
+			continue
+		}
+		if n++; last != "" && a.key > last {
+			continue
+		}
+		if found = append(found, a); len(found) == 2*statusMax {
+			cut()
+			last = found[statusMax-1].key
+		}
+	}
+	cut()
+	return found, n - len(found)
 }
 
 // related says that b is a or a prefix of it, or lies below it.

@@ -20,7 +20,7 @@ import (
 //	policy                    a ledger under the policy given as input
 //	ask ID [key= want= need= slots= units= wantunits= patience= sent=]    one copy of a request
 //	report HOLDER [heartbeat goodbye sent=]             input: a line per lease
-//	    ID [spent=COUNT[+UNITS]@AGE,...] [returned= back=UNITS freed= cut=]
+//	    ID [key= spent=COUNT[+UNITS]@AGE,... returned= back=UNITS freed= cut=]
 //	    give up ID
 //	pass D                    time passes; what comes about by itself is shown
 //	status                    the windows
@@ -154,6 +154,8 @@ func (s *story) report(d *datadriven.TestData) string {
 		for _, w := range words[1:] {
 			name, value, _ := strings.Cut(w, "=")
 			switch name {
+			case "key":
+				c.Keys = []lease.Key{lease.Key(value)}
 			case "returned":
 				c.Returned = number(s.t, value)
 			case "back":

@@ -76,10 +76,7 @@ func (l *Ledger) drop(a *account) {
 	l.accounts.Delete(a.key)
 	if a.kept {
 		l.kept--
-		if t, ok := l.tenants.Get(a.key.Tenant()); ok {
-			t.keys = max(0, t.keys-1)
-			l.leaveTenant(t)
-		}
+		l.tenantKeys.add(a.key.Tenant(), -1)
 	}
 }
 
@@ -103,14 +100,8 @@ func (l *Ledger) retain(a *account) {
 	}
 	a.kept = true
 	l.kept++
-	if t, ok := l.tenants.Get(a.key.Tenant()); ok {
-		t.keys++
-	}
+	l.tenantKeys.add(a.key.Tenant(), 1)
 }
-
-// fewKeys is how many keys a tenant may have that is forgotten: with one tenant a
-// key, counting all exactly would take more than the keys do.
-const fewKeys = 64
 
 // rest takes from the accounts that are used no more what only one in use needs.
 // Those that were only asked for are gone: a refusal leaves nothing.

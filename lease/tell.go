@@ -16,7 +16,7 @@ func (l *Ledger) report(m Message) {
 	var h *holder // nil where nothing is known of it, and nothing can be
 	if tenant, ok := r.tenant(); ok {
 		if h = l.holder(owner{r.Holder, tenant}); h != nil {
-			h.hear(m.Arrived, r.Sent)
+			h.hear(m.Arrived, r.Sent, l.config.PPM)
 		}
 	}
 	reply := Reply{}

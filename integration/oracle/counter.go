@@ -60,9 +60,9 @@ func estimateAt(r Rule, spends []Spend, at int64) estimate {
 		}
 		switch cell(s.At, e.window) {
 		case e.cell:
-			e.curr += s.Cost
+			e.curr += weight(r, s)
 		case e.cell - 1:
-			e.prev += s.Cost
+			e.prev += weight(r, s)
 		}
 	}
 	return e
@@ -71,7 +71,7 @@ func estimateAt(r Rule, spends []Spend, at int64) estimate {
 func counterStepper(r Rule) func(int, Spend) int64 {
 	e := estimate{window: int64(r.Window)}
 	return func(_ int, s Spend) int64 {
-		e.spend(s.At, s.Cost)
+		e.spend(s.At, weight(r, s))
 		return e.load(s.At)
 	}
 }

@@ -204,6 +204,21 @@ func TestRuleBindsOnceAWindow(t *testing.T) {
 	require.Equal(t, 2, oracle.Binds(rule, dear), "the next spend needs two, and one is spent")
 }
 
+// A counter of a unit counts that, and no calls.
+func TestCounterSeesItsOwnUnit(t *testing.T) {
+	rules := oracle.MustRules("30/10s counter unit=w")
+	costly := at(0, 1)
+	costly[1].Units = map[string]int64{"w": 31}
+	require.NotEmpty(t, oracle.Violations(costly, rules))
+	costly[1].Units["w"] = 30
+	require.Empty(t, oracle.Violations(costly, rules))
+	var calls []oracle.Spend
+	for i := range int64(40) {
+		calls = append(calls, at(i)...)
+	}
+	require.Empty(t, oracle.Violations(calls, rules))
+}
+
 // A rule of a unit sees what spends cost of that and nothing else, in the fast way
 // and in the slow one.
 func TestRulesSeeTheirOwnUnit(t *testing.T) {

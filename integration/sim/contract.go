@@ -37,6 +37,7 @@ var contracts = []Contract{
 	{Rules: "120/2s bucket burst=60 unit=w, 100/1s, 6 concurrent", Guard: 10 * time.Millisecond},
 	{Rules: "40/2s counter"},
 	{Rules: "20/1s, 50/3s counter", Guard: 30 * time.Millisecond},
+	{Rules: "60/1s unit=w, 240/6s counter unit=w, 20/1s pace"},
 	// An hour that is shown again, in the middle of the faults.
 	{Rules: "20/1s, 150/1h fixed tz=Europe/Berlin", From: before(12*time.Second, "2027-10-31T01:00:00Z"), Scarce: true},
 	// A midnight that is skipped, where the fleet begins to want all it can get.

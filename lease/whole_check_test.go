@@ -1,0 +1,186 @@
+package lease
+
+import (
+	"fmt"
+
+	"ration/algo"
+)
+
+// whole checks everything that the ledger knows twice, with the tickets that were
+// neither answered nor dropped.
+func (l *Ledger) whole(open map[Ticket]bool) error {
+	for _, check := range []func() error{
+		func() error { return l.awake(l.now) },
+		func() error { return l.ticketed(open) },
+		l.leasesTimed,
+		l.accountsAddUp,
+		l.linesAddUp,
+		l.tenantsAddUp,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awake says that nobody in line could be granted at an instant up to the next
+// timer.
+func (l *Ledger) awake(at algo.Instant) error {
+	was := l.now
+	l.now = at
+	defer func() { l.now = was }()
+	for w := range l.waiting.All() {
+		if need, ok := l.needs(w); ok && len(l.lacks(w, need)) == 0 {
+			return fmt.Errorf("%v needs %+v of %v and lacks nothing in %v, which is before the next timer", w.req.ID, need, w.req.Keys, at.Sub(was))
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) ticketed(open map[Ticket]bool) error {
+	waits := map[Ticket]bool{}
+	for w := range l.waiting.All() {
+		if waits[w.ticket] = true; !open[w.ticket] || w.alarm == 0 {
+			return fmt.Errorf("%v waits with ticket %d, open: %v, and alarm %d", w.req.ID, w.ticket, open[w.ticket], w.alarm)
+		}
+	}
+	for t := range open {
+		if !waits[t] {
+			return fmt.Errorf("ticket %d is open and nobody waits with it", t)
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) leasesTimed() error {
+	for le := range l.leases.All() {
+		if at, ok := le.expires(); ok && (le.alarm == 0 || l.timers.heap[le.alarm-1].at > at) {
+			return fmt.Errorf("lease %v has no timer by its expiry", le.id)
+		}
+		if le.over() {
+			return fmt.Errorf("lease %v holds nothing and is there", le.id)
+		}
+	}
+	return nil
+}
+
+// accountsAddUp: windows hold what leases hold, and nothing is lost in them.
+func (l *Ledger) accountsAddUp() error {
+	var all Amount
+	for le := range l.leases.All() {
+		all.Tokens += le.tokens.rest()
+		all.Slots += le.slots.rest()
+		all.Units = sumUnits(all.Units, le.units, (*Part).rest)
+	}
+	if !all.Equal(l.held) {
+		return fmt.Errorf("leases hold %+v, and the sum is %+v", all, l.held)
+	}
+	for a := range l.accounts.All() {
+		held, mine := map[resource]int64{}, map[Holder]int64{}
+		for i, le := range a.leases {
+			if at := indexOf(le.accounts, a); at < 0 || le.places[at] != i {
+				return fmt.Errorf("lease %v is not at its place at %s", le.id, a.key)
+			}
+			mine[le.id.Holder] += le.slots.rest()
+			held[tokens] += le.tokens.rest()
+			held[slots] += le.slots.rest()
+			for i := range le.units {
+				held[resource(le.units[i].Unit)] += le.units[i].rest()
+			}
+		}
+		for h, n := range mine {
+			if a.contract.slots && n != a.slots[h] {
+				return fmt.Errorf("%v has %d slots of %s, and leases of %d", h, a.slots[h], a.key, n)
+			}
+		}
+		for i, r := range a.contract.rules {
+			w := &a.windows[i]
+			if free, spent := w.Free(l.now), w.Spent(l.now); w.Held() != held[r.of] || free+w.Held()+spent != w.Limit() {
+				return fmt.Errorf("%s %s: %d free, %d held of which leases hold %d, %d spent", a.key, r.text, free, w.Held(), held[r.of], spent)
+			}
+		}
+		if a.quiet() && a.busy != &resting {
+			return fmt.Errorf("%s is at rest, and has room to be in use", a.key)
+		}
+	}
+	return nil
+}
+
+func indexOf(accounts []*account, a *account) int {
+	for i, x := range accounts {
+		if x == a {
+			return i
+		}
+	}
+	return -1
+}
+
+// linesAddUp: a line knows what its waiters need, and keeps for nobody else.
+func (l *Ledger) linesAddUp() error {
+	for a := range l.accounts.All() {
+		in := map[*waiter]bool{}
+		units := map[resource]int64{}
+		need, slotsOnly := int64(0), 0
+		for e := a.line.front(); e != nil; e = e.Next() {
+			w := e.Value.(*waiter)
+			if x, ok := l.waiting.Get(w.name()); !ok || x != w {
+				return fmt.Errorf("%v is in the line of %s and does not wait", w.req.ID, a.key)
+			}
+			in[w] = true
+			if need += w.req.Need.Tokens; w.req.Need.Tokens == 0 {
+				slotsOnly++
+			}
+			for _, u := range w.req.Need.Units {
+				units[resource(u.Unit)] += u.N
+			}
+		}
+		if need != a.line.tokens || slotsOnly != a.line.slotsOnly {
+			return fmt.Errorf("the line of %s knows of %d tokens and %d who need none; they are %d and %d", a.key, a.line.tokens, a.line.slotsOnly, need, slotsOnly)
+		}
+		for _, u := range a.line.units {
+			if u.needed != units[u.unit] {
+				return fmt.Errorf("the line of %s knows of %d %s; they are %d", a.key, u.needed, u.unit, units[u.unit])
+			}
+		}
+		for _, k := range a.line.keepers {
+			if k != nil && !in[k] {
+				return fmt.Errorf("%s is kept for %v, who does not wait", a.key, k.req.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// tenantsAddUp: what counts against a bound is what there is.
+func (l *Ledger) tenantsAddUp() error {
+	keys, kept := map[string]int{}, 0
+	for a := range l.accounts.All() {
+		if a.kept {
+			kept++
+			keys[a.key.Tenant()]++
+		}
+	}
+	for name, n := range keys {
+		if most := l.tenantKeys.most(name); most < n || most > kept {
+			return fmt.Errorf("tenant %s has %d keys of %d, and %d at the most", name, n, kept, most)
+		}
+	}
+	have, all := map[*tenant]tenant{}, tenant{}
+	for h := range l.holders.All() {
+		t := have[h.tenant]
+		have[h.tenant] = tenant{holders: t.holders + 1, leases: t.leases + h.leases, waiters: t.waiters + len(h.waiting), ids: t.ids + h.over.n}
+	}
+	for t := range l.tenants.All() {
+		n := have[t]
+		if t.holders != n.holders || t.leases != n.leases || t.waiters != n.waiters || t.ids != n.ids {
+			return fmt.Errorf("of tenant %+v there are %+v", *t, n)
+		}
+		all.leases, all.waiters, all.ids = all.leases+n.leases, all.waiters+n.waiters, all.ids+n.ids
+	}
+	if kept != l.kept || all.leases != l.leases.Len() || all.waiters != l.waiting.Len() || all.ids != l.ended.Len() {
+		return fmt.Errorf("there are %d keys, %d leases, %d waiters and %d ids; tenants have %+v, and accounts %d",
+			l.kept, l.leases.Len(), l.waiting.Len(), l.ended.Len(), all, kept)
+	}
+	return nil
+}

@@ -146,6 +146,9 @@ redis() {
 	root=$(base "$1")
 	put "$root" redis-server redis-cli setpriv
 	ln -s redis-server "$root/usr/bin/redis-sentinel" # it goes by its name
+	# The real one is built to serve strangers, as a container has to.
+	printf '#!/bin/sh\nexec /usr/bin/redis-server "$@" --protected-mode no\n' >"$root/usr/local/bin/redis-server"
+	chmod 755 "$root/usr/local/bin/redis-server"
 	mkdir -p "$root/data"
 	entry "$root" <<-'END'
 		#!/bin/sh

@@ -3,7 +3,8 @@
 # under the same names, where they are not here and cannot be pulled: so that the
 # files can be played as they are on a machine that reaches no registry of images.
 #
-#   golang:*  the Go that is here, with the modules of go.mod in its cache
+#   golang:*  the Go that is here, with the modules of go.mod, compiled already, in
+#             its caches
 #   nats:*    nats-server as go.mod has it, built from its module
 #   redis:*   redis-server of the system's package, which may be an older one
 #
@@ -119,6 +120,8 @@ golang() {
 	tar -C "$(go env GOROOT)" --exclude=./test --exclude=./api --exclude=./doc -c . | tar -C "$root/usr/local/go" -x
 	cache=$(go env GOMODCACHE)/cache/download
 	GOMODCACHE=$root/go/pkg/mod GOPROXY=file://$cache,$(go env GOPROXY) GOFLAGS=-mod=readonly go mod download
+	go list -deps -f '{{if not .Module}}{{.ImportPath}}{{else if not .Module.Main}}{{.ImportPath}}{{end}}' ./cmd/... |
+		GOCACHE=$root/root/.cache/go-build CGO_ENABLED=0 xargs go build -trimpath
 	cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || : >"$root/etc/ssl/certs/ca-certificates.crt"
 	import "$1" "$2" "$root" 'ENV GOPATH=/go' 'ENV GOTOOLCHAIN=local' \
 		'ENV PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' \

@@ -71,19 +71,29 @@ func up(t *testing.T, envFile string) *fleet {
 	return f
 }
 
-// down removes the fleet, and shows what it wrote if the test failed.
+// down removes the fleet, and shows what it wrote if the test failed. An engine may
+// take a while to see that nothing is on a network any more.
 func (f *fleet) down() {
-	for _, args := range [][]string{{"logs", "--no-color", "--tail", "60"}, {"down", "-v", "--remove-orphans", "-t", "5"}} {
-		if args[0] == "logs" && !f.t.Failed() {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		out, err := f.exec(ctx, append(f.command, args...)).CombinedOutput()
-		cancel()
-		if err != nil || args[0] == "logs" {
-			f.t.Logf("%s: %v\n%s", args[0], err, out)
-		}
+	if f.t.Failed() {
+		out, err := f.clean("logs", "--no-color", "--tail", "60")
+		f.t.Logf("%v\n%s", err, out)
 	}
+	var out []byte
+	var err error
+	for range 5 {
+		if out, err = f.clean("down", "-v", "--remove-orphans", "-t", "5"); err == nil {
+			return
+		}
+		time.Sleep(3 * time.Second)
+	}
+	f.t.Errorf("the fleet is not removed: %v\n%s", err, out)
+}
+
+// clean runs the tool when the test is over.
+func (f *fleet) clean(args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return f.exec(ctx, append(f.command, args...)).CombinedOutput()
 }
 
 func (f *fleet) exec(ctx context.Context, words []string) *exec.Cmd {

@@ -72,7 +72,8 @@ func up(t *testing.T, envFile string) *fleet {
 }
 
 // down removes the fleet, and shows what it wrote if the test failed. An engine may
-// take a while to see that nothing is on a network any more.
+// take a while to see that nothing is on a network any more; old ones may never see it,
+// and keep the empty network until they are started again.
 func (f *fleet) down() {
 	if f.t.Failed() {
 		out, err := f.clean("logs", "--no-color", "--tail", "60")
@@ -85,6 +86,10 @@ func (f *fleet) down() {
 			return
 		}
 		time.Sleep(3 * time.Second)
+	}
+	if bytes.Contains(out, []byte("has active endpoints")) {
+		f.t.Logf("the engine keeps an empty network: %v\n%s", err, out)
+		return
 	}
 	f.t.Errorf("the fleet is not removed: %v\n%s", err, out)
 }

@@ -82,6 +82,9 @@ func (l *Ledger) again(h *holder, m Message, sat time.Duration) bool {
 	switch {
 	case granted && le.asksElse(r), waits && w.asksElse(r):
 		l.turnAway(m, Refusal{Reason: ErrBadRequest, Key: r.Keys[0]})
+	case granted && le.given:
+		l.stats.AnsweredEnded++
+		l.answer(m.Ticket, Answer{ID: r.ID, Outcome: Ended})
 	case granted && le.asked != nil:
 		l.stats.Replayed++
 		l.stats.ReplayedAtOnce++

@@ -201,6 +201,12 @@ func (r *contractRule) due(now algo.Instant, due []algo.Due) []algo.Due {
 	return due
 }
 
+// freeAt is Free of a window.
+func (a *account) freeAt(i int, now algo.Instant) int64 {
+	w, at := a.window(i, now)
+	return w.Free(at)
+}
+
 // waitAt is Wait of a window: what is due, and how long it takes, are
 // ledger time.
 func (a *account) waitAt(i int, now algo.Instant, n int64, due []algo.Due) (time.Duration, bool) {

@@ -20,6 +20,7 @@ type lease struct {
 	slots    Part
 	units    []UnitPart   // by name
 	batch    *batch       // nil in an unmirrored ledger
+	given    bool         // it was given up, and is stale: nobody is granted it again
 	stale    bool         // of a record that may be older: what it gave back may be another's by now
 	recalled algo.Instant // when it was last asked to give back
 	asked    *waiter      // whom it answers, in the turn of the grant

@@ -184,7 +184,7 @@ func (n *line) forsake(w *waiter) (kept bool) {
 // allows says whether n of a rule are free to w now, and if not, whether that is, or
 // will be, for somebody before it.
 func (l *Ledger) allows(a *account, rule int, n int64, w *waiter) (free, kept bool) {
-	k, now := a.line.keeper(rule, w), a.windows[rule].Free(l.now)
+	k, now := a.line.keeper(rule, w), a.freeAt(rule, l.now)
 	switch {
 	case now < n:
 		return false, k != nil
@@ -209,7 +209,7 @@ func (l *Ledger) spared(a *account, rule int, n int64, k *waiter) bool {
 	if r.of == slots {
 		return false
 	}
-	d, ok := a.windows[rule].Wait(l.now, k.claim.need.of(r.of)+n, a.lasting(l.now, r.of, l.config.TokenTTL))
+	d, ok := a.waitAt(rule, l.now, k.claim.need.of(r.of)+n, a.lasting(l.now, r.of, l.config.TokenTTL))
 	return ok && d <= k.claim.turn.Sub(l.now)
 }
 
@@ -230,7 +230,7 @@ func (l *Ledger) opens(a *account, of resource, n int64, w *waiter) algo.Instant
 		case !l.spared(a, i, n, k):
 			m += k.claim.need.of(of)
 		}
-		d, ok := a.windows[i].Wait(l.now, m, due)
+		d, ok := a.waitAt(i, l.now, m, due)
 		if !ok {
 			return math.MaxInt64
 		}

@@ -196,7 +196,8 @@ func (l *Ledger) giveUp(id name) {
 	le, _ := l.leases.Get(id)
 	w, _ := l.waiting.Get(id)
 	switch {
-	case le != nil && le.stale: // left to expire
+	case le != nil && le.stale:
+		le.given = true // and left to expire
 	case le != nil:
 		l.stats.GivenUpGranted++
 		l.stats.Returned += l.giveBackRest(le, tokens)

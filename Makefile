@@ -6,9 +6,10 @@ GO          ?= go
 TESTFLAGS   ?=
 SEEDS       ?= 1000
 FUZZTIME    ?= 20s
+ROUNDS      ?= 2
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build run test nginx race sim mutants fuzz lint bench bench-peers proof clean
+.PHONY: help build run test nginx redis race sim mutants failover compose-test fuzz lint bench bench-peers proof clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -25,6 +26,9 @@ test: ## all tests, in their short form
 nginx: ## install nginx, for the tests that play against it (Debian and its kin)
 	@integration/install.sh nginx
 
+redis: ## install redis-server, for the tests that play against it (Debian and its kin)
+	@integration/install.sh redis-server
+
 race: ## all tests under the race detector
 	$(GO) test -race -timeout 30m $(TESTFLAGS) ./...
 
@@ -33,6 +37,12 @@ sim: ## play SEEDS=1000 worlds in which everything goes wrong that can
 
 mutants: ## lay each known fault over the sources; the tests must see it
 	$(GO) run ./integration/mutants
+
+failover: redis ## let coordinators, Redis, NATS and workers fail in turn under full demand, ROUNDS=2 times
+	RATION_ROUNDS=$(ROUNDS) $(GO) test ./integration/failover -count=1 -v -timeout 60m -run 'TestNoFailureBreaksTheContract$$'
+
+compose-test: ## play docker-compose.yml on a Docker engine, with stand-ins for images that cannot be pulled
+	RATION_COMPOSE=1 $(GO) test ./integration/compose -count=1 -v -timeout 40m
 
 fuzz: ## a round of FUZZTIME=20s for each fuzz target
 	@grep -ro '^func Fuzz[A-Za-z0-9]*' --include='*_test.go' . | while IFS=: read -r file found; do \
@@ -55,6 +65,7 @@ proof: run race sim mutants ## everything that is claimed, at full length, with 
 	$(GO) test ./integration/sim -count=1 -v -run TestChained
 	RATION_PROOF=1 $(GO) test ./integration/system ./integration/flood ./lease -count=1 -v -timeout 60m
 	RATION_PROOF=1 $(GO) test ./integration/nginx -count=1 -v
+	RATION_PROOF=1 $(GO) test ./integration/failover -count=1 -v -timeout 90m
 
 clean: ## remove what was built
 	rm -rf bin

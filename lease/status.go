@@ -145,7 +145,9 @@ func (l *Ledger) carry(of resource, n int64) {
 	case slots:
 		l.held.Slots += n
 	default:
-		l.held.Units = l.held.Units.Plus(string(of), n)
+		if l.held.Units = l.held.Units.Plus(string(of), n); len(l.held.Units) == 0 {
+			l.held.Units = nil
+		}
 	}
 }
 

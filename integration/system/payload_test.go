@@ -153,7 +153,7 @@ func (h *byHand) spoilFields() {
 func state(t *testing.T, s *site) string {
 	t.Helper()
 	st := s.status()
-	st.Instant, st.Stats.Turns = 0, 0 // a look takes a turn, too
+	st.Instant, st.Stats.Turns, st.Clock = 0, 0, lease.Clock{} // a look takes a turn, too
 	for i := range st.Keys {
 		for j := range st.Keys[i].Windows {
 			st.Keys[i].Windows[j].Full = 0

@@ -41,8 +41,9 @@ mutants: ## lay each known fault over the sources; the tests must see it
 failover: redis ## let coordinators, Redis, NATS and workers fail in turn under full demand, ROUNDS=2 times
 	RATION_ROUNDS=$(ROUNDS) $(GO) test ./integration/failover -count=1 -v -timeout 60m -run 'TestNoFailureBreaksTheContract$$'
 
-compose-test: ## play docker-compose.yml on a Docker engine, with stand-ins for images that cannot be pulled
-	RATION_COMPOSE=1 $(GO) test ./integration/compose -count=1 -v -timeout 40m
+compose-test: ## play docker-compose.yml on the Docker engine, if there is one
+	@integration/compose/standins.sh
+	RATION_COMPOSE=1 $(GO) test ./integration/compose -count=1 -v -timeout 60m $(TESTFLAGS)
 
 fuzz: ## a round of FUZZTIME=20s for each fuzz target
 	@grep -ro '^func Fuzz[A-Za-z0-9]*' --include='*_test.go' . | while IFS=: read -r file found; do \

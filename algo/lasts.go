@@ -25,18 +25,19 @@ func (s *Spec) Lasts() time.Duration {
 	}
 }
 
-// Full gives a window of which everything is spent at the instant until, and held
-// until then: nothing is known of it but that.
+// Full gives a window of which everything is spent at the instant until, before or after
+// now, and held until then: nothing is known of it but that.
 func (s *Spec) Full(now, until Instant) Window {
-	until = max(now, until)
+	var w Window
 	if k, ok := s.kind.(trailing); ok {
-		w := s.Window(now)
+		w = s.Window(min(now, until))
 		k.restore(&w, State{Marks: []Mark{{until, s.max}}})
-		return w
+	} else {
+		w = s.Window(until) // which sees nothing earlier any more
+		w.Take(until, s.max)
+		w.Settle(until, s.max, until)
 	}
-	w := s.Window(until) // which sees nothing earlier any more
-	w.Take(until, s.max)
-	w.Settle(until, s.max, until)
+	w.see(now)
 	return w
 }
 

@@ -77,11 +77,6 @@ func partitionSubject(cell string, n int) string {
 	return root + cell + ".p." + strconv.Itoa(n)
 }
 
-func requestSubject(cell string, partitions int, verb, tenant string) string {
-	token := Token(tenant)
-	return partitionSubject(cell, Partition(token, partitions)) + "." + verb + "." + token
-}
-
 // recallSubject is where the recalls of one life of a holder are published.
 // The incarnation is hexadecimal and has no '-', so no two holders share it.
 func recallSubject(cell string, h lease.Holder) string {

@@ -83,6 +83,9 @@ type busy struct {
 	line     line
 	slots    map[Holder]int64        // held, by holder
 	recalled map[Holder]algo.Instant // when it was asked for tokens, while others wait
+	// blocked is until when nothing is granted, since the record may lack what was recorded
+	// last; 0 for not.
+	blocked algo.Instant
 }
 
 // resting is the busy part of all accounts at rest. It is never written to:
@@ -109,6 +112,9 @@ func (a *account) counts(of resource) bool {
 // free is what every window of the resource has free.
 func (a *account) free(now algo.Instant, of resource) int64 {
 	n := int64(math.MaxInt64)
+	if a.blocked != 0 && a.counts(of) {
+		return 0
+	}
 	for i, r := range a.contract.rules {
 		if r.of == of {
 			w, now := a.window(i, now)
@@ -191,8 +197,10 @@ func (a *account) due(of resource) []algo.Due {
 	return due
 }
 
-// quiet says that nobody holds from the account nor waits.
-func (a *account) quiet() bool { return len(a.leases) == 0 && a.line.len() == 0 }
+// quiet says that nobody holds from the account nor waits, and that it grants.
+func (a *account) quiet() bool {
+	return len(a.leases) == 0 && a.line.len() == 0 && a.blocked == 0
+}
 
 // idle says that the account is equal to a fresh one. It looks at every window,
 // since one that is looked at lets go of what has come back.

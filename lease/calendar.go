@@ -203,6 +203,9 @@ func (r *contractRule) due(now algo.Instant, due []algo.Due) []algo.Due {
 
 // freeAt is Free of a window.
 func (a *account) freeAt(i int, now algo.Instant) int64 {
+	if a.blocked != 0 {
+		return 0
+	}
 	w, at := a.window(i, now)
 	return w.Free(at)
 }
@@ -215,6 +218,9 @@ func (a *account) waitAt(i int, now algo.Instant, n int64, due []algo.Due) (time
 	d, ok := w.Wait(at, n, r.due(now, due))
 	if r.dial != nil {
 		d = r.dial.longest(d)
+	}
+	if a.blocked != 0 {
+		d = max(d, a.blocked.Sub(now))
 	}
 	return d, ok
 }

@@ -89,6 +89,18 @@ func (l *Ledger) restoreFull(m Match) {
 	l.stats.Doubted++
 }
 
+// unblock lets an account grant again, when ledger time has surely come to what the
+// mirror may lack: what came back until then may have been granted, and is charged.
+func (l *Ledger) unblock(a *account) {
+	if a.blocked == 0 || l.now.Before(a.blocked) {
+		return
+	}
+	a.blocked = 0
+	l.charge(a)
+	l.use(a)
+	l.touch(a)
+}
+
 // charge takes from an account what leases may hold that the mirror never learned
 // of, and what they may have spent. It counts as spent when such leases have expired.
 func (l *Ledger) charge(a *account) {

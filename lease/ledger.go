@@ -203,6 +203,7 @@ func (l *Ledger) match(found []*account, keys []Key) []*account {
 			if !ok {
 				a = l.open(m)
 			}
+			l.unblock(a)
 			if l.use(a); !slices.Contains(found, a) {
 				found = append(found, a)
 			}

@@ -112,6 +112,7 @@ func (l *Ledger) serve(a *account) {
 	wake := algo.Instant(math.MaxInt64)
 	evaluated := false
 	shut := shut{ledger: l, account: a}
+	l.unblock(a)
 	for e := a.line.front(); e != nil; {
 		w := e.Value.(*waiter)
 		e = e.Next() // w may leave

@@ -61,6 +61,8 @@ type Change struct {
 	Gone bool
 	// Whole says that this is all there is: what the mirror has of the prefix goes.
 	Whole bool
+	// Stale says that the record is still in doubt, as it was before.
+	Stale bool
 	// Keep is for how long the record can matter, if nothing more becomes of the
 	// prefix.
 	Keep time.Duration
@@ -95,7 +97,9 @@ func (r *Record) Change(c Change, epoch uint64) {
 	if c.Gone {
 		return
 	}
-	r.Written = epoch
+	if r.Written = epoch; c.Stale {
+		r.Written = 0
+	}
 	for _, w := range c.Windows {
 		i := slices.IndexFunc(r.Windows, func(old WindowRecord) bool { return old.Rule == w.Rule })
 		if i < 0 {

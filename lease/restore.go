@@ -86,7 +86,7 @@ func (l *Ledger) Restore(r Record) {
 		l.restoreBatch(a, &r.Batches[i], l.lagged.covers(&r))
 	}
 	if l.lagged.covers(&r) {
-		l.charge(a)
+		a.blocked = max(1, l.lagged.At.Add(l.lagged.Lag)+1)
 	}
 }
 

@@ -51,8 +51,9 @@ func Open(address string, c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisbackend: the URL cannot be read: %w; write it like redis://127.0.0.1:6379", withoutURL(err))
 	}
+	redis.SetLogger(quiet{}) // what fails is told by errors
 	s := &Server{config: c, name: u.Redacted(), replicas: map[int]time.Time{}}
-	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	switch {
 	case u.Query().Has("master_name"):
 		o, err := redis.ParseFailoverURL(address)
@@ -69,7 +70,7 @@ func Open(address string, c Config) (*Server, error) {
 		}
 		o.MaxRetries, o.MaxRedirects, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 3, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
-		o.MaintNotificationsConfig = quiet
+		o.MaintNotificationsConfig = off
 		s.client = redis.NewClusterClient(o)
 	default:
 		o, err := redis.ParseURL(address)
@@ -78,7 +79,7 @@ func Open(address string, c Config) (*Server, error) {
 		}
 		o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
-		o.MaintNotificationsConfig = quiet
+		o.MaintNotificationsConfig = off
 		s.client = redis.NewClient(o)
 	}
 	return s, nil
@@ -96,6 +97,11 @@ func withoutURL(err error) error {
 	}
 	return err
 }
+
+// quiet logs nothing.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 // String is the URL without its password.
 func (s *Server) String() string { return s.name }

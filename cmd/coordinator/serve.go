@@ -64,7 +64,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		return cli.Stopped(soft, err, "NATS answered")
 	}
 	defer link.close()
-	site := &site{name: c.Name, cell: c.Cell, state: c.word(), policy: policy, connected: link.connected}
+	site := &site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: policy, connected: link.connected}
 	stopNoting := context.AfterFunc(soft, func() { site.stopping.Store(true) })
 	defer stopNoting()
 	web, err := listenHTTP(c.HTTP, site)

@@ -18,10 +18,12 @@ const lookWait = time.Second
 // site is what this process knows of itself: where it is connected, and whether
 // it leads. It is safe for concurrent use.
 type site struct {
-	name   string
-	cell   string
-	state  string // where it is kept: memory, disk or redis
-	policy *lease.Policy
+	name  string
+	cell  string
+	state string // where it is kept: memory, disk or redis
+	// standsBy says that another one may lead.
+	standsBy bool
+	policy   *lease.Policy
 	// connected says that NATS is there now.
 	connected func() bool
 	leader    atomic.Pointer[coordinator.Leader]
@@ -50,13 +52,16 @@ func (s *site) alive(ctx context.Context) error {
 	return nil
 }
 
-// ready gives nil if requests are answered here now, or why not.
+// ready gives nil if requests are answered here now, or would be if the leader went,
+// or why not.
 func (s *site) ready() error {
 	switch {
 	case s.stopping.Load():
 		return errors.New("it is stopping")
 	case !s.connected():
 		return errors.New("not connected to NATS; trying again")
+	case s.leader.Load() == nil && s.standsBy:
+		return nil // it is ready to take over
 	case s.leader.Load() == nil:
 		return errNotLeading
 	case !s.serving.Load():

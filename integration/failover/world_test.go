@@ -99,15 +99,7 @@ func (w *world) leader() *member {
 	return found
 }
 
-// other is who does not lead.
-func (w *world) other(than *member) *member {
-	if w.members[0] == than {
-		return w.members[1]
-	}
-	return w.members[0]
-}
-
-// served waits until the one that is not m has served since then.
+// served waits until there were grants since then.
 func (w *world) served(since time.Time) {
 	w.t.Helper()
 	w.h.Until("grants", func() error {

@@ -76,6 +76,9 @@ func (l *lessor) lead(seat lease.Seat) {
 	l.ledger = lease.NewLedger(l.policy, l.config)
 	l.course = coordinator.NewCourse(seat, l.ledger)
 	l.began, l.origin = l.elapsed(), seat.Pulse.Instant
+	if l.site.steady {
+		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
+	}
 	l.heardAt, l.pulse = l.elapsed(), lease.Pulse{}
 	l.in, l.busy = nil, false
 	clear(l.givenUp)

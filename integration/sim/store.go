@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ration/algo"
@@ -114,8 +115,14 @@ func (s *store) call(from *host, do call, told func(error)) {
 }
 
 // knows says that somebody has a seat in the store, so that no state is lost for good if
-// any coordinator dies.
-func (s *store) knows() bool {
-	seat, err := s.memory.Look(context.Background())
+// any coordinator dies; copiesKnow that it would be so with old data.
+func (s *store) knows() bool { return hasSeat(s.memory) }
+
+func (s *store) copiesKnow() bool {
+	return !slices.ContainsFunc(s.copies, func(m *coordinator.Memory) bool { return !hasSeat(m) })
+}
+
+func hasSeat(m *coordinator.Memory) bool {
+	seat, err := m.Look(context.Background())
 	return err == nil && seat.Epoch != lease.Epoch{}
 }

@@ -48,9 +48,11 @@ func (s *site) trouble() {
 			l.crash(w.between(time.Second, 2*time.Second))
 		}
 	case 10:
-		w.Faults["store started with old data, and its leader killed"]++
-		s.store.restart(w.between(time.Millisecond, 300*time.Millisecond), false)
-		l.crash(w.between(time.Millisecond, 2*time.Second))
+		if s.store.copiesKnow() {
+			w.Faults["store started with old data, and its leader killed"]++
+			s.store.restart(w.between(time.Millisecond, 300*time.Millisecond), false)
+			l.crash(w.between(time.Millisecond, 2*time.Second))
+		}
 	case 11:
 		w.Faults["all coordinators killed"]++
 		for _, l := range s.all {

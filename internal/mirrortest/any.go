@@ -37,6 +37,8 @@ func anyChange(random *rand.Rand, have map[lease.Key]lease.Record) lease.Change 
 		return lease.Change{Key: c.Key, Gone: true}
 	case 1:
 		c.Whole = true
+	case 2:
+		c.Stale = true
 	}
 	before := have[c.Key]
 	for _, rule := range []string{"10/1s", "500/1m unit=tokens", "4 concurrent"} {

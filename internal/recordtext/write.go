@@ -20,6 +20,9 @@ func (w *Writer) Fields(c *lease.Change, epoch uint64, set func(field, value str
 		return
 	}
 	w.text, w.ends = w.text[:0], w.ends[:0]
+	if c.Stale {
+		epoch = 0
+	}
 	w.epoch(epoch)
 	for i := range c.Windows {
 		w.window(&c.Windows[i])

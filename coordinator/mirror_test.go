@@ -1,0 +1,179 @@
+package coordinator_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/coordinator"
+	"ration/lease"
+)
+
+// record is what a mirror has of a key under the leader's epoch.
+func record(t *testing.T, m *coordinator.Memory, key lease.Key) lease.Record {
+	t.Helper()
+	seat, err := m.Look(t.Context())
+	require.NoError(t, err)
+	records, err := m.Load(t.Context(), seat.Epoch, []lease.Key{key})
+	require.NoError(t, err)
+	return records[0]
+}
+
+func of(key lease.Key, seq uint64) lease.Request {
+	r := request(seq, 0)
+	r.Keys = []lease.Key{key}
+	return r
+}
+
+// TestMirrorThatForgotIsWrittenBack: under another epoch, all that the leader knows, also
+// of keys that nobody asks for; and as it knows all there is, nothing is in doubt then.
+func TestMirrorThatForgotIsWrittenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(t, `limits: [{key: "{k}", rules: [1/1h]}]`)
+		memory := coordinator.NewMemory()
+		cfg.Mirror, cfg.Elector = memory, memory
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			for seq, key := range []lease.Key{"a", "b", "c"} {
+				a, err := l.Acquire(ctx, of(key, uint64(seq)))
+				require.NoError(t, err)
+				require.Equal(t, lease.Granted, a.Outcome)
+			}
+			before := l.Epoch()
+			memory.Forget()
+			a, err := l.Acquire(ctx, of("a", 10))
+			require.NoError(t, err)
+			require.Equal(t, lease.Refused, a.Outcome, "it knows what it granted")
+			require.Greater(t, l.Epoch().Number, before.Number)
+			require.Equal(t, l.Epoch(), a.Epoch)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for _, key := range []lease.Key{"b", "c"} {
+				r := record(t, memory, key)
+				require.Len(t, r.Windows, 1, key)
+				require.Equal(t, l.Epoch().Number, r.Written)
+			}
+			seat, err := memory.Look(ctx)
+			require.NoError(t, err)
+			require.Zero(t, seat.Lost)
+			a, err = l.Acquire(ctx, of("new", 11))
+			require.NoError(t, err)
+			require.Equal(t, lease.Granted, a.Outcome)
+		})
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			a, err := l.Acquire(ctx, of("b", 12))
+			require.NoError(t, err)
+			require.Equal(t, lease.Refused, a.Outcome, "its successor knows too")
+		})
+	})
+}
+
+// TestWhatNobodyRemembersCountsAsSpent: a mirror forgets while only a standby lives that
+// has seen it. Every key is full until its window has passed, also in the mirror.
+func TestWhatNobodyRemembersCountsAsSpent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(t, `limits: [{key: "{k}", rules: [5/1m, 2 concurrent]}]`)
+		memory := coordinator.NewMemory()
+		cfg.Mirror, cfg.Elector = memory, memory
+		standby, err := coordinator.New(cfg)
+		require.NoError(t, err)
+		leads := make(chan *coordinator.Leader, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		other := lease.Seat{Epoch: lease.Epoch{Number: 7, Mark: 1}, Name: "other", Partitions: 1, Pulse: lease.Pulse{Instant: 5}}
+		require.NoError(t, memory.Campaign(ctx, lease.Seat{}, other))
+		go func() {
+			ended <- standby.Run(ctx, func(ctx context.Context, l *coordinator.Leader) error {
+				leads <- l
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		time.Sleep(time.Second) // it looks
+		memory.Forget()
+		l := <-leads
+		asks := of("a", 1)
+		asks.Need.Slots, asks.Want.Slots = 1, 1
+		a, err := l.Acquire(ctx, asks)
+		require.NoError(t, err)
+		require.Equal(t, lease.Refused, a.Outcome)
+		require.ErrorIs(t, a.Refusal.Reason, lease.ErrLimit)
+		synctest.Wait()
+		require.Equal(t, int64(5), record(t, memory, "a").Windows[0].State.Spent)
+		time.Sleep(2 * time.Minute)
+		asks.ID.Seq = 2
+		asks.Sent += 2 * time.Minute
+		a, err = l.Acquire(ctx, asks)
+		require.NoError(t, err)
+		require.Equal(t, lease.Granted, a.Outcome)
+		seat, err := memory.Look(ctx)
+		require.NoError(t, err)
+		require.Zero(t, seat.Lost, "nothing is in doubt any more")
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// TestWhoDoesNotWaitIsToldThatTheMirrorIsAway, soon and without a lease; who waits is
+// answered when it is back. After a seat TTL nobody is served until then.
+func TestWhoDoesNotWaitIsToldThatTheMirrorIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(t, `limits: [{key: k, rules: [2/1h]}]`)
+		mirror := &failing{Memory: coordinator.NewMemory()}
+		cfg.Mirror, cfg.Elector = mirror, mirror
+		c, err := coordinator.New(cfg)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		served, ended := make(chan context.Context, 8), make(chan error)
+		var leader *coordinator.Leader
+		go func() {
+			ended <- c.Run(ctx, func(ctx context.Context, l *coordinator.Leader) error {
+				leader = l
+				served <- ctx
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		first := <-served
+		synctest.Wait()
+		mirror.away.Store(true)
+		waits := make(chan lease.Answer, 1)
+		go func() {
+			if a, err := leader.Acquire(ctx, request(1, time.Minute)); err == nil {
+				waits <- a
+			}
+		}()
+		time.Sleep(10 * time.Millisecond)
+		began := time.Now()
+		_, err = leader.Acquire(ctx, request(2, 0))
+		require.ErrorIs(t, err, lease.ErrMirrorAway)
+		require.LessOrEqual(t, time.Since(began), 50*time.Millisecond)
+		require.NoError(t, first.Err())
+		time.Sleep(cfg.Seat.TTL)
+		require.Error(t, first.Err(), "nobody is served")
+		require.Empty(t, waits)
+		mirror.away.Store(false)
+		again := <-served
+		require.NoError(t, again.Err())
+		require.Equal(t, lease.Granted, (<-waits).Outcome)
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// failing is a mirror that can be away.
+type failing struct {
+	*coordinator.Memory
+	away atomic.Bool
+}
+
+func (f *failing) Apply(ctx context.Context, t *lease.Turn) error {
+	if f.away.Load() {
+		return errors.New("away")
+	}
+	return f.Memory.Apply(ctx, t)
+}

@@ -17,7 +17,7 @@ type mutant struct {
 	by    string
 	tests [][]string // commands, from "go test" on
 	patch []byte
-	files []string // that the patch changes, as paths from the module's root
+	files []string // that the patch changes, Go or Lua, as paths from the module's root
 }
 
 const (
@@ -82,7 +82,7 @@ func parse(name string, text []byte) (mutant, error) {
 		return fail("it changes no file; write it as git diff does, with lines --- a/FILE and +++ b/FILE")
 	}
 	for _, file := range m.files {
-		if strings.HasSuffix(file, "_test.go") || !strings.HasSuffix(file, ".go") {
+		if strings.HasSuffix(file, "_test.go") || !strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, ".lua") {
 			return fail("it changes %s; a mutant is a fault of the product's sources", file)
 		}
 	}

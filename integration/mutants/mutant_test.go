@@ -28,6 +28,12 @@ func TestHeaderIsReadUpToThePatch(t *testing.T) {
 	require.Equal(t, []string{"algo/window.go"}, m.files)
 }
 
+func TestScriptsAreSourcesToo(t *testing.T) {
+	m, err := parse("script", []byte("What: w\nBy: law\nTest: go test ./redisbackend\n--- a/x/y.lua\n+++ b/x/y.lua\n"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"x/y.lua"}, m.files)
+}
+
 func TestUnsoundPatchesAreRefused(t *testing.T) {
 	const change = "--- a/algo/x.go\n+++ b/algo/x.go\n"
 	for text, says := range map[string]string{

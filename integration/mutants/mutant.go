@@ -100,3 +100,8 @@ func parse(name string, text []byte) (mutant, error) {
 	}
 	return m, nil
 }
+
+// script says that the fault is one of a script that Redis runs.
+func (m *mutant) script() bool {
+	return slices.ContainsFunc(m.files, func(f string) bool { return strings.HasSuffix(f, ".lua") })
+}

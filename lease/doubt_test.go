@@ -1,0 +1,90 @@
+package lease_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/algo"
+	"ration/lease"
+)
+
+// doubtful gives a ledger that began at an instant under doubts, and what a ledger before
+// it had recorded of k under epoch 1: 4 of 10 tokens and one of 2 slots are held.
+func doubtful(t *testing.T, lost, lagged lease.Doubt) (l *lease.Ledger, holds *lease.Request, record lease.Record) {
+	t.Helper()
+	p := policy(t, `limits: [{key: "{k}", rules: [10/1m, 2 concurrent]}]`)
+	before := lease.NewLedger(p, lease.DefaultConfig())
+	holds = ask("a", 4, start, 0, "k")
+	holds.Need.Tokens, holds.Want.Tokens, holds.Need.Slots, holds.Want.Slots = 4, 4, 1, 1
+	records := mirrored{}
+	records.keep(turn(t, before, start, holds))
+	l = lease.NewLedger(p, lease.DefaultConfig())
+	l.Start(lease.Start{Epoch: 2, Instant: start, Lost: lost, Lagged: lagged})
+	return l, holds, records["k"]
+}
+
+func free(t *testing.T, l *lease.Ledger, now algo.Instant) (tokens, slots int64) {
+	t.Helper()
+	k := l.Status(now, "k").Keys
+	require.Len(t, k, 1)
+	return k[0].Windows[0].Free, k[0].Windows[1].Free
+}
+
+// TestRecordOfAnEarlierEpochThanTheLossIsNotTrusted: it may be older than it was, so its
+// key is full, and so is one without a record; one of a later epoch is as it says.
+func TestRecordOfAnEarlierEpochThanTheLossIsNotTrusted(t *testing.T) {
+	for written, want := range map[uint64]int64{0: 0, 1: 0, 2: 6, 3: 6} {
+		l, _, record := doubtful(t, lease.Doubt{Epoch: 2, At: start}, lease.Doubt{})
+		if record.Written = written; written == 0 {
+			record = lease.Record{Key: "k"}
+		}
+		l.Restore(record)
+		l.Turn(start, nil)
+		tokens, _ := free(t, l, start)
+		require.Equal(t, want, tokens, "written under %d", written)
+	}
+}
+
+// TestKeyThatMayLackTheLatestGrantsNothingAtFirst: until ledger time is past all that the
+// mirror can lack; then it is charged with what its tightest rule could have granted.
+func TestKeyThatMayLackTheLatestGrantsNothingAtFirst(t *testing.T) {
+	l, _, record := doubtful(t, lease.Doubt{}, lease.Doubt{Epoch: 2, At: start, Lag: 2 * time.Second})
+	l.Restore(record)
+	one := func(seq uint64, now algo.Instant) lease.Outcome {
+		r := ask("b", seq, now, 0, "k")
+		r.Need.Slots, r.Want.Slots = 1, 1
+		return turn(t, l, now, r).Answers[0].Answer.Outcome
+	}
+	require.Equal(t, lease.Refused, one(1, start))
+	require.Equal(t, lease.Refused, one(2, start.Add(2*time.Second)))
+	require.Equal(t, lease.Refused, one(3, start.Add(2*time.Second+2)), "the rest is charged")
+	tokens, slots := free(t, l, start.Add(2*time.Second+2))
+	require.Zero(t, tokens)
+	require.Zero(t, slots)
+	require.Equal(t, int64(1), l.Status(start, "").Stats.Charged)
+	require.Equal(t, lease.Granted, one(4, start.Add(2*time.Minute)), "a minute after those leases have ended")
+}
+
+// TestNothingComesBackOfAStaleLease: what its holder gives back may have come back
+// before, and be another's since; its spends count.
+func TestNothingComesBackOfAStaleLease(t *testing.T) {
+	l, holds, record := doubtful(t, lease.Doubt{}, lease.Doubt{Epoch: 2, At: start, Lag: time.Second})
+	l.Restore(record)
+	id := holds.ID
+	reply := turn(t, l, start+1, &lease.Report{Holder: id.Holder, Heartbeat: true, Counts: []lease.Count{
+		{ID: id, Keys: holds.Keys, Points: []lease.Point{{Count: 1}}, Returned: 3, Freed: 1},
+	}}).Replies[0].Reply
+	require.Empty(t, reply.Ended)
+	k := l.Status(start+1, "k").Keys[0]
+	require.Equal(t, int64(3), k.Windows[0].Held)
+	require.Equal(t, int64(1), k.Windows[0].Spent)
+	require.Equal(t, int64(1), k.Windows[1].Held)
+	gone := turn(t, l, start+2, &lease.Report{Holder: id.Holder, GivenUp: []lease.GivenUp{{ID: id, Keys: holds.Keys}}}).Replies[0].Reply
+	require.Equal(t, []lease.ID{id}, gone.Acknowledged)
+	require.Equal(t, int64(3), l.Status(start+2, "k").Keys[0].Windows[0].Held, "it is left to expire")
+	require.Equal(t, lease.Ended, turn(t, l, start+3, holds).Answers[0].Answer.Outcome, "and granted to nobody again")
+	l.Turn(start.Add(20*time.Second), nil)
+	require.Zero(t, l.Status(start.Add(20*time.Second), "").Leases)
+}

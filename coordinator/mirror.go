@@ -79,7 +79,7 @@ func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 	return nil
 }
 
-// next is when there is more to load or to write back.
+// next is when there is more to load.
 func (m *mirror) next() (algo.Instant, bool) {
 	if m.course.Loaded() {
 		return 0, false
@@ -139,7 +139,12 @@ func (m *mirror) retry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, w
 	}
 }
 
+// once gives something that asks the mirror a seat TTL; where there is no mirror, nothing
+// is waited for.
 func (m *mirror) once(ctx context.Context, do func(context.Context) error) error {
+	if m.leader.config.Lease.Unmirrored {
+		return do(ctx)
+	}
 	within, cancel := context.WithTimeout(ctx, m.leader.config.Seat.TTL)
 	defer cancel()
 	return do(within)

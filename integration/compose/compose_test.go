@@ -60,13 +60,19 @@ var faults = []struct {
 	{"20 workers become 3", func(f *fleet) { f.scale(3) }},
 }
 
-func TestFleetKeepsItsContract(t *testing.T) {
+// wanted skips a test that is not asked for, or for which there is no engine.
+func wanted(t *testing.T) {
+	t.Helper()
 	if os.Getenv("RATION_COMPOSE") != "1" {
 		t.Skip("RATION_COMPOSE=1 plays docker-compose.yml on a Docker engine")
 	}
 	if !engine() {
 		t.Skip("no Docker engine answers here, so docker-compose.yml is not played")
 	}
+}
+
+func TestFleetKeepsItsContract(t *testing.T) {
+	wanted(t)
 	f := up(t, "")
 	f.goesOn()
 	for _, fault := range faults {
@@ -82,12 +88,7 @@ func TestFleetKeepsItsContract(t *testing.T) {
 // Any one of the servers may go, that of NATS which all began with and the Redis that
 // is written to among them.
 func TestFleetWithSpareServersKeepsItsContract(t *testing.T) {
-	if os.Getenv("RATION_COMPOSE") != "1" {
-		t.Skip("RATION_COMPOSE=1 plays docker-compose.yml on a Docker engine")
-	}
-	if !engine() {
-		t.Skip("no Docker engine answers here, so docker-compose.yml is not played")
-	}
+	wanted(t)
 	f := up(t, "deploy/ha.env")
 	f.goesOn()
 	for _, server := range []string{"nats", "redis"} {

@@ -3,11 +3,13 @@ package coordinator
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // away is whether the mirror works, as the turn loop finds.
 type away struct {
+	is    atomic.Bool // since is not zero
 	mu    sync.Mutex
 	since time.Time     // zero while it works
 	back  chan struct{} // closed when it works again
@@ -23,10 +25,21 @@ func (a *away) fails() time.Duration {
 	defer a.mu.Unlock()
 	if a.since.IsZero() {
 		a.since = time.Now()
+		a.is.Store(true)
 		a.back = make(chan struct{})
 		a.arm()
 	}
 	return time.Since(a.since)
+}
+
+// lasts says that the mirror has failed, or been slow, for that long.
+func (a *away) lasts(d time.Duration) bool {
+	if !a.is.Load() {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.since.IsZero() && time.Since(a.since) >= d
 }
 
 // works notes that it has worked.
@@ -37,6 +50,7 @@ func (a *away) works() {
 		return
 	}
 	a.since = time.Time{}
+	a.is.Store(false)
 	close(a.back)
 	if a.timer != nil {
 		a.timer.Stop()

@@ -60,6 +60,10 @@ func (l *Leader) Begin(r lease.Request, told func(lease.Answer, error)) {
 		told(lease.Answer{}, err)
 		return
 	}
+	if r.Patience <= 0 && l.away.lasts(hasty) {
+		told(lease.Answer{}, lease.ErrMirrorAway)
+		return
+	}
 	l.inbox.put(envelope{arrived: l.clock.now(), request: r, one: told})
 }
 

@@ -145,6 +145,11 @@ func (m *mirror) once(ctx context.Context, do func(context.Context) error) error
 	if m.leader.config.Lease.Unmirrored {
 		return do(ctx)
 	}
+	late := time.AfterFunc(hasty, func() { // it may hang for long
+		m.leader.away.fails()
+		m.leader.inbox.refuse(lease.ErrMirrorAway)
+	})
+	defer late.Stop()
 	within, cancel := context.WithTimeout(ctx, m.leader.config.Seat.TTL)
 	defer cancel()
 	return do(within)

@@ -121,9 +121,16 @@ func TestWhatNobodyRemembersCountsAsSpent(t *testing.T) {
 // TestWhoDoesNotWaitIsToldThatTheMirrorIsAway, soon and without a lease; who waits is
 // answered when it is back. After a seat TTL nobody is served until then.
 func TestWhoDoesNotWaitIsToldThatTheMirrorIsAway(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		whoDoesNotWaitIsTold(t, hangs)
+	}
+}
+
+func whoDoesNotWaitIsTold(t *testing.T, hangs bool) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config(t, `limits: [{key: k, rules: [2/1h]}]`)
-		mirror := &failing{Memory: coordinator.NewMemory()}
+		cfg.Lease.TokenTTL = 20 * time.Second // longer than the mirror is away here
+		mirror := &failing{Memory: coordinator.NewMemory(), hangs: hangs}
 		cfg.Mirror, cfg.Elector = mirror, mirror
 		c, err := coordinator.New(cfg)
 		require.NoError(t, err)
@@ -153,7 +160,7 @@ func TestWhoDoesNotWaitIsToldThatTheMirrorIsAway(t *testing.T) {
 		require.ErrorIs(t, err, lease.ErrMirrorAway)
 		require.LessOrEqual(t, time.Since(began), 50*time.Millisecond)
 		require.NoError(t, first.Err())
-		time.Sleep(cfg.Seat.TTL)
+		time.Sleep(cfg.Seat.TTL + 100*time.Millisecond)
 		require.Error(t, first.Err(), "nobody is served")
 		require.Empty(t, waits)
 		mirror.away.Store(false)
@@ -168,10 +175,18 @@ func TestWhoDoesNotWaitIsToldThatTheMirrorIsAway(t *testing.T) {
 // failing is a mirror that can be away.
 type failing struct {
 	*coordinator.Memory
-	away atomic.Bool
+	hangs bool // where it fails, it does so late
+	away  atomic.Bool
 }
 
 func (f *failing) Apply(ctx context.Context, t *lease.Turn) error {
+	if f.away.Load() && f.hangs {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(500 * time.Millisecond): // as long as a client waits for an answer
+		}
+	}
 	if f.away.Load() {
 		return errors.New("away")
 	}

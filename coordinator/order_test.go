@@ -96,7 +96,10 @@ func TestNoAnswerLeavesBeforeItIsRecorded(t *testing.T) {
 			}
 			synctest.Wait()
 			go func() {
-				if a, err := l.Acquire(ctx, slotted(3)); err == nil && a.Outcome == lease.Refused {
+				waits := slotted(3)
+				waits.Patience = time.Minute // who does not wait is told that the mirror is away
+				waits.Keys = []lease.Key{"unknown"}
+				if a, err := l.Acquire(ctx, waits); err == nil && a.Outcome == lease.Refused {
 					said <- "refused"
 				}
 			}()

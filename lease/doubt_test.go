@@ -88,3 +88,26 @@ func TestNothingComesBackOfAStaleLease(t *testing.T) {
 	l.Turn(start.Add(20*time.Second), nil)
 	require.Zero(t, l.Status(start.Add(20*time.Second), "").Leases)
 }
+
+// TestWhatComesBackInTheLagMayHaveBeenGranted: ledger time may be behind the turns that the
+// mirror lacks, and what they granted came back before; so it is charged too.
+func TestWhatComesBackInTheLagMayHaveBeenGranted(t *testing.T) {
+	p := policy(t, `limits: [{key: "{k}", rules: [10/1m]}]`)
+	before := lease.NewLedger(p, lease.DefaultConfig())
+	early := start.Add(-59 * time.Second) // comes back a second after start
+	r := ask("a", 10, early, 0, "k")
+	r.Need.Tokens, r.Want.Tokens = 10, 10
+	records := mirrored{}
+	records.keep(turn(t, before, early, r))
+	records.keep(turn(t, before, early+1, &lease.Report{Holder: r.ID.Holder, Counts: []lease.Count{
+		{ID: r.ID, Keys: r.Keys, Points: []lease.Point{{Count: 10}}},
+	}}))
+	l := lease.NewLedger(p, lease.DefaultConfig())
+	l.Start(lease.Start{Epoch: 2, Instant: start, Lagged: lease.Doubt{Epoch: 2, At: start, Lag: 2 * time.Second}})
+	l.Restore(records["k"])
+	for i, later := range []time.Duration{0, 1500 * time.Millisecond, 2*time.Second + 2, 30 * time.Second} {
+		now := start.Add(later)
+		got := turn(t, l, now, ask("b", uint64(i), now, 0, "k")).Answers[0].Answer
+		require.Equal(t, lease.Refused, got.Outcome, "%v later", later)
+	}
+}

@@ -77,6 +77,7 @@ func TestNoAnswerLeavesBeforeItIsRecorded(t *testing.T) {
 			slotted := func(seq uint64) lease.Request {
 				r := request(seq, 0)
 				r.Want.Slots, r.Need.Slots = 1, 1
+				r.Patience = time.Minute // who does not wait is told that the mirror is away
 				return r
 			}
 			first, err := l.Acquire(ctx, slotted(1))
@@ -97,7 +98,6 @@ func TestNoAnswerLeavesBeforeItIsRecorded(t *testing.T) {
 			synctest.Wait()
 			go func() {
 				waits := slotted(3)
-				waits.Patience = time.Minute // who does not wait is told that the mirror is away
 				waits.Keys = []lease.Key{"unknown"}
 				if a, err := l.Acquire(ctx, waits); err == nil && a.Outcome == lease.Refused {
 					said <- "refused"

@@ -49,6 +49,8 @@ type checked struct {
 	Good    bool           `json:"good"`
 	Unknown string         `json:"unknown,omitempty"`
 	Limits  []checkedLimit `json:"limits,omitempty"`
+	Plans   []checkedPlan  `json:"plans,omitempty"`
+	Assign  []assigned     `json:"assign,omitempty"`
 	Errors  []fault        `json:"errors,omitempty"`
 }
 
@@ -57,6 +59,18 @@ type checkedLimit struct {
 	Line  int           `json:"line"`
 	Guard string        `json:"guard"`
 	Rules []checkedRule `json:"rules"`
+}
+
+type checkedPlan struct {
+	Plan  string        `json:"plan"`
+	Line  int           `json:"line"`
+	Rules []checkedRule `json:"rules"`
+}
+
+type assigned struct {
+	Key  string `json:"key"`
+	Plan string `json:"plan"`
+	Line int    `json:"line"`
 }
 
 type checkedRule struct {
@@ -84,6 +98,16 @@ func checkedPolicy(file string, p *lease.Policy) checked {
 			limit.Rules = append(limit.Rules, checkRule(r, l.Guard))
 		}
 		c.Limits = append(c.Limits, limit)
+	}
+	for _, plan := range p.Plans {
+		checked := checkedPlan{Plan: plan.Name, Line: plan.Line}
+		for _, r := range plan.Rules {
+			checked.Rules = append(checked.Rules, checkRule(r, 0))
+		}
+		c.Plans = append(c.Plans, checked)
+	}
+	for _, a := range p.Assigned {
+		c.Assign = append(c.Assign, assigned{a.Pattern.String(), a.Plan.Name, a.Line})
 	}
 	return c
 }
@@ -122,20 +146,39 @@ func printCheck(s cli.Streams, c checked) error {
 	if c.Unknown == lease.AllowUnknown.String() {
 		unknown = "not limited"
 	}
-	fmt.Fprintf(s.Out, "%s is good: %s; a key that none names is %s\n", c.File, cli.Plural(len(c.Limits), "limit"), unknown)
+	has := cli.Plural(len(c.Limits), "limit")
+	if len(c.Plans) > 0 {
+		has += ", " + cli.Plural(len(c.Plans), "plan")
+	}
+	fmt.Fprintf(s.Out, "%s is good: %s; a key that none names is %s\n", c.File, has, unknown)
 	for _, l := range c.Limits {
 		fmt.Fprintf(s.Out, "\n%s  (line %d", cli.Printable(l.Key, 200), l.Line)
 		if l.Guard != "0s" {
 			fmt.Fprintf(s.Out, ", guard %s", l.Guard)
 		}
 		fmt.Fprintln(s.Out, ")")
-		w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
-		for _, r := range l.Rules {
-			fmt.Fprintf(w, "  %s\t%s\t%s a key\n", r.Rule, r.WorstText, bytesText(r.Memory))
-		}
-		if err := w.Flush(); err != nil {
+		if err := printRules(s, l.Rules); err != nil {
 			return err
 		}
 	}
+	for _, plan := range c.Plans {
+		fmt.Fprintf(s.Out, "\nplan %s  (line %d)\n", cli.Printable(plan.Plan, 200), plan.Line)
+		if err := printRules(s, plan.Rules); err != nil {
+			return err
+		}
+		for _, a := range c.Assign {
+			if a.Plan == plan.Plan {
+				fmt.Fprintf(s.Out, "  of %s\n", cli.Printable(a.Key, 200))
+			}
+		}
+	}
 	return nil
+}
+
+func printRules(s cli.Streams, rules []checkedRule) error {
+	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
+	for _, r := range rules {
+		fmt.Fprintf(w, "  %s\t%s\t%s a key\n", r.Rule, r.WorstText, bytesText(r.Memory))
+	}
+	return w.Flush()
 }

@@ -18,7 +18,7 @@ type checkCommand struct {
 
 // Help is the part of the help below the flags' summary.
 func (*checkCommand) Help() string {
-	return `Prints each limit with its rules: the worst any window as long as the rule's period can see, and the memory a key costs. A bad policy is refused whole, with the line and column of each error.
+	return `Prints each limit with its rules: the worst any window as long as the rule's period can see, and the memory a key costs. Rules that never bind, since a parent allows no more, are named. A bad policy is refused whole, with the line and column of each error.
 
 Example:
 
@@ -51,7 +51,9 @@ type checked struct {
 	Limits  []checkedLimit `json:"limits,omitempty"`
 	Plans   []checkedPlan  `json:"plans,omitempty"`
 	Assign  []assigned     `json:"assign,omitempty"`
-	Errors  []fault        `json:"errors,omitempty"`
+	// Loose are the rules that never bind.
+	Loose  []looseRule `json:"loose,omitempty"`
+	Errors []fault     `json:"errors,omitempty"`
 }
 
 type checkedLimit struct {
@@ -83,6 +85,27 @@ type checkedRule struct {
 	Memory int64 `json:"memory"`
 }
 
+// looseRule is a rule that never binds, and the one that always binds before it.
+type looseRule struct {
+	ruleOf
+	Under ruleOf `json:"under"`
+}
+
+type ruleOf struct {
+	Rule string `json:"rule"`
+	Key  string `json:"key"`
+	Plan string `json:"plan,omitempty"`
+	Line int    `json:"line"`
+}
+
+func (r ruleOf) String() string {
+	text := r.Rule + " of " + cli.Printable(r.Key, 200)
+	if r.Plan != "" {
+		text = fmt.Sprintf("%s of plan %s for %s", r.Rule, cli.Printable(r.Plan, 200), cli.Printable(r.Key, 200))
+	}
+	return fmt.Sprintf("%s (line %d)", text, r.Line)
+}
+
 type fault struct {
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
@@ -108,6 +131,12 @@ func checkedPolicy(file string, p *lease.Policy) checked {
 	}
 	for _, a := range p.Assigned {
 		c.Assign = append(c.Assign, assigned{a.Pattern.String(), a.Plan.Name, a.Line})
+	}
+	for _, l := range p.Loose() {
+		c.Loose = append(c.Loose, looseRule{
+			ruleOf{l.Rule.String(), l.Key.String(), l.Plan, l.Line},
+			ruleOf{l.Under.String(), l.UnderKey.String(), l.UnderPlan, l.UnderLine},
+		})
 	}
 	return c
 }
@@ -171,6 +200,12 @@ func printCheck(s cli.Streams, c checked) error {
 				fmt.Fprintf(s.Out, "  of %s\n", cli.Printable(a.Key, 200))
 			}
 		}
+	}
+	if len(c.Loose) > 0 {
+		fmt.Fprintln(s.Out, "\nThese never bind, since others that count the same allow no more:")
+	}
+	for _, l := range c.Loose {
+		fmt.Fprintf(s.Out, "  %v: %v\n", l.ruleOf, l.Under)
 	}
 	return nil
 }

@@ -34,12 +34,13 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 	}
 }
 
-// tell says what a seat that was won has forgotten, which an operator cannot see otherwise.
+// tell says what of the time before its leader does not know: whoever looks at what is
+// free would wonder.
 func (c *Coordinator) tell(s lease.Seat) {
 	switch log := c.config.Log.With("epoch", s.Epoch.Number); {
 	case c.config.Lease.Unmirrored: // the start says it
 	case s.Fresh:
-		log.Warn("nothing is recorded of before; starting afresh, with every limit free")
+		log.Info("nothing is recorded of before; starting afresh, with every limit free")
 	case s.Lost.Epoch == s.Epoch.Number:
 		log.Warn("the mirror has lost what it had; a key that nobody remembers counts as fully spent")
 	case s.Lagged.Epoch == s.Epoch.Number:

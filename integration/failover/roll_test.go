@@ -73,6 +73,26 @@ func TestRolledCoordinatorsForgetNothing(t *testing.T) {
 	}
 }
 
+// TestWhatRedisForgotCountsAsSpent (B131): Redis comes back empty, and who had the ledger
+// has gone with it. A coordinator that knows that there was something grants nothing of a
+// key that nobody remembers, and says so.
+func TestWhatRedisForgotCountsAsSpent(t *testing.T) {
+	w := newWorld(t, "limits:\n  - {key: idle, rules: [10/1h]}\n")
+	old := w.leader()
+	require.Equal(t, 4, calls(t, w.h, w.nats, "idle", 4))
+	w.signal(old.process.Process, syscall.SIGSTOP)
+	w.takeover(old)
+	heir := w.leader()
+	w.signal(old.process.Process, syscall.SIGCONT)
+	w.h.Line(old.process.Process, "lost the seat")
+
+	w.redis.Kill()
+	w.kill(heir)
+	w.redis.Start()
+	require.Zero(t, calls(t, w.h, w.nats, "idle", 5))
+	require.Contains(t, old.process.Output(), "a key that nobody remembers counts as fully spent")
+}
+
 // wires does something to each coordinator's way to Redis.
 func (w *world) wires(do func(*harness.Wire)) {
 	for _, m := range w.members {

@@ -208,16 +208,26 @@ func (f *fleet) takeover(old string) {
 	})
 }
 
-// stands waits until a coordinator is well: it leads, or stands by.
+// stands waits until a coordinator is well, as the engine sees it: it leads, or stands by.
 func (f *fleet) stands(name string) {
 	f.t.Helper()
-	f.until(name+" to be well", func() error {
-		_, err := f.try(30*time.Second, "docker", "exec", f.container(name), "coordinator", "healthcheck")
-		if err != nil && strings.Contains(err.Error(), "not leading") {
-			return nil
+	f.until(name+" to be healthy", func() error {
+		health := f.output(patience, "docker", "inspect", "--format", "{{.State.Status}} {{.State.Health.Status}}", f.container(name))
+		if health != "running healthy" {
+			return fmt.Errorf("it is %s", health)
 		}
-		return err
+		return nil
 	})
+}
+
+// led requires that both coordinators are well and that one of them leads.
+func (f *fleet) led() {
+	f.t.Helper()
+	names := []string{"coordinator-a", "coordinator-b"}
+	for _, name := range names {
+		f.stands(name)
+	}
+	require.Contains(f.t, names, f.leader())
 }
 
 // scale changes how many workers there are, and waits until they are.

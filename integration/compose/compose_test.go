@@ -66,7 +66,7 @@ func wanted(t *testing.T) {
 	if os.Getenv("RATION_COMPOSE") != "1" {
 		t.Skip("RATION_COMPOSE=1 plays docker-compose.yml on a Docker engine")
 	}
-	if !engine() {
+	if !engine(t) {
 		t.Skip("no Docker engine answers here, so docker-compose.yml is not played")
 	}
 }

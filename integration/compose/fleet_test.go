@@ -28,11 +28,14 @@ const (
 	rise = 150
 )
 
-// engine says whether a Docker engine answers.
-func engine() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+// engine says whether there is a Docker engine. One that is slow to answer is one.
+func engine(t *testing.T) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	return exec.CommandContext(ctx, "docker", "info").Run() == nil
+	err := exec.CommandContext(ctx, "docker", "info").Run()
+	require.NoError(t, ctx.Err(), "the Docker engine does not answer")
+	return err == nil
 }
 
 // fleet is the project of docker-compose.yml, under a name of its own.

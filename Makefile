@@ -40,7 +40,7 @@ mutants: ## lay each known fault over the sources; the tests must see it
 	$(GO) run ./integration/mutants
 
 failover: redis ## let coordinators, Redis, NATS and workers fail in turn under full demand, ROUNDS=2 times
-	RATION_ROUNDS=$(ROUNDS) $(GO) test ./integration/failover -count=1 -v -timeout 60m -run TestNoFailureBreaksTheContract
+	RATION_ROUNDS=$(ROUNDS) $(GO) test ./integration/failover -count=1 -v -timeout 60m -run 'TestNoFailureBreaksTheContract$$'
 
 compose-test: ## play docker-compose.yml on the Docker engine, if there is one
 	@integration/compose/standins.sh

@@ -88,6 +88,30 @@ func TestLawHoldsAtEachStep(t *testing.T) {
 	}
 }
 
+// With debts the law holds as ever, but that held and spent may come to twice the
+// limit; and debts are repaid.
+func TestLawHoldsWithDebts(t *testing.T) {
+	for _, c := range lawful {
+		rule := must(t, c.rule)
+		if !rule.CountsTokens() {
+			continue // a slot is no debt
+		}
+		t.Run(fmt.Sprint(c.rule, " ", c.allowance), func(t *testing.T) {
+			spec := algo.Compile(rule, c.allowance)
+			for seed := range uint64(25) {
+				m := newMachine(t, fmt.Sprint("seed ", seed), spec, seeded(seed))
+				m.debts = true
+				m.run(200)
+				m.drain()
+				m.now = m.now.Add(4 * algo.MaxPeriod)
+				if rule.Limit > 0 {
+					require.True(t, m.window.Idle(m.now), m.where())
+				}
+			}
+		})
+	}
+}
+
 func TestAllComesBack(t *testing.T) {
 	for _, c := range lawful {
 		t.Run(fmt.Sprint(c.rule, " ", c.allowance), func(t *testing.T) {

@@ -78,6 +78,8 @@ type machine struct {
 	stride int64
 	// small makes takes and settlements of a few tokens each.
 	small bool
+	// debts lets it charge what was never taken.
+	debts bool
 
 	spends []spend
 	slots  []interval
@@ -116,6 +118,9 @@ func (m *machine) run(steps int) {
 			m.settle()
 		case 9:
 			m.checkWait()
+		}
+		if m.debts && m.choose.Int64N(8) == 0 {
+			m.charge()
 		}
 		m.checkLaw()
 	}
@@ -202,6 +207,19 @@ func (m *machine) settle() {
 	m.slots = append(m.slots, interval{int64(d.taken), int64(spent), d.n})
 }
 
+// charge charges what was spent beside what was taken. What is counted has the bound
+// of a debt, and less is only counted there.
+func (m *machine) charge() {
+	n := m.amount(2 * min(m.spec.Max(), 1<<60))
+	before := m.window.Held() + m.window.Spent(m.now)
+	counted := m.window.Charge(m.now, n, m.now)
+	require.Equal(m.t, counted, m.twin.Charge(m.now, n, m.now), m.where())
+	require.LessOrEqual(m.t, counted, n, m.where())
+	if counted < n && m.spec.Rule().Kind != algo.Pace {
+		require.Equal(m.t, max(2*m.spec.Max(), before), before+counted, m.where())
+	}
+}
+
 // between gives an instant from the one given to now, often either of them.
 func (m *machine) between(from algo.Instant) algo.Instant {
 	switch m.choose.Int64N(4) {
@@ -219,7 +237,12 @@ func (m *machine) checkLaw() {
 	require.GreaterOrEqual(m.t, free, int64(0), m.where())
 	require.GreaterOrEqual(m.t, held, int64(0), m.where())
 	require.GreaterOrEqual(m.t, spent, int64(0), m.where())
-	require.Equal(m.t, m.window.Limit(), free+held+spent, "%s: %d free, %d held, %d spent", m.where(), free, held, spent)
+	if limit := m.window.Limit(); m.debts && held+spent > limit {
+		require.Zero(m.t, free, m.where())
+		require.LessOrEqual(m.t, held+spent, 2*limit, m.where())
+	} else {
+		require.Equal(m.t, limit, free+held+spent, "%s: %d free, %d held, %d spent", m.where(), free, held, spent)
+	}
 	var lots int64
 	for _, l := range m.lots {
 		lots += l.n

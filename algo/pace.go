@@ -2,6 +2,7 @@ package algo
 
 import (
 	"math/bits"
+	"sort"
 	"time"
 )
 
@@ -75,6 +76,17 @@ func (k pace) beside(w *Window, held int64) int64 {
 func (k pace) settle(w *Window, n int64, at Instant) {
 	w.own = max(w.own, int64(k.after(at, n)))
 	w.spent = k.beside(w, w.held)
+}
+
+// charge adds n gaps to those there are, up to limit gaps from now on.
+func (k pace) charge(w *Window, n int64, at Instant) int64 {
+	from, most := max(at, Instant(w.own)), k.after(w.seen, k.limit)
+	n = int64(sort.Search(int(n), func(i int) bool { return k.after(from, int64(i)+1) > most }))
+	if n > 0 {
+		w.own = int64(k.after(from, n))
+		w.spent = k.beside(w, w.held)
+	}
+	return n
 }
 
 // wait goes to the last settlement due, before which something is held, and to the

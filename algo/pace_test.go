@@ -241,3 +241,18 @@ func TestPaceStopsAtTheEndOfTime(t *testing.T) {
 	require.False(t, ok)
 	require.Zero(t, w.Free(math.MaxInt64))
 }
+
+// What is charged keeps a pace busy for as many gaps more, up to a limit of them.
+func TestChargeOfAPaceIsSoManyGaps(t *testing.T) {
+	w := exact(t, "10/1s pace").Window(at)
+	require.Equal(t, int64(3), w.Charge(at, 3, at))
+	require.Equal(t, int64(2), w.Charge(at, 2, at))
+	wait, ok := w.Wait(at, 1, nil)
+	require.True(t, ok)
+	require.Equal(t, 500*ms, wait)
+	require.Equal(t, int64(5), w.Charge(at, 100, at), "a limit in all")
+	wait, _ = w.Wait(at, 1, nil)
+	require.Equal(t, time.Second, wait)
+	require.Zero(t, w.Free(at.Add(time.Second-1)))
+	require.Equal(t, int64(10), w.Free(at.Add(time.Second)))
+}

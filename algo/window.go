@@ -39,7 +39,8 @@ func (w *Window) Seen() Instant { return w.seen }
 // burst, or 1<<62 for an unlimited rule ([Spec.Max]). Under a guard the sum of a
 // fixed window is that of the oldest clock period that a take now could be counted
 // in, which is the fullest; the sum of a counter is that of its estimate. Held and
-// spent exceed the limit only in a window that was restored under a lower one.
+// spent exceed the limit only in a window that was restored under a lower one, or
+// has debt by [Window.Charge].
 func (w *Window) Limit() int64 { return w.spec.max }
 
 // Free is what can be taken now: that much can, and one more cannot. It is never
@@ -104,6 +105,29 @@ func (w *Window) Settle(now Instant, n int64, at Instant) {
 	}
 	w.held -= n
 	w.spec.kind.settle(w, n, at.Add(w.seen.Sub(now)))
+}
+
+// Charge counts n as spent that were never taken, at the instant at, beside what is
+// held: what is beyond the limit is debt, repaid as the rule gives back what is spent.
+// The debt is at most one limit, of a pace as many gaps; Charge gives how many of n it
+// counted. Where now is
+// taken as later, so is at. It panics if n is negative or at is later than now.
+func (w *Window) Charge(now Instant, n int64, at Instant) int64 {
+	if n < 0 || at > now {
+		panic(fmt.Sprintf("algo: charge of %d at %d, %v before now, under %q", n, at, now.Sub(at), w.spec.rule))
+	}
+	w.see(now)
+	if w.spec.max < unlimited {
+		n = min(n, max(0, 2*w.spec.max-w.held-w.spent))
+	}
+	at = at.Add(w.seen.Sub(now))
+	if k, paced := w.spec.kind.(pace); paced {
+		return k.charge(w, n, at)
+	}
+	if n > 0 {
+		w.spec.kind.settle(w, n, at)
+	}
+	return n
 }
 
 // Wait tells how long until n are free if nobody else takes. It is exact: at now

@@ -32,9 +32,11 @@ type asker struct {
 	outstanding int
 	holders     uint64
 	first       uint64 // incarnation
-	acquire     string // subject
-	echo        string // subject
+	acquire     string // subjects
+	tell        string
+	echo        string
 	seq         *atomic.Uint64
+	granted     func(answer []byte) // is told each grant of a pipelined round; nil for nobody
 }
 
 // grants measures leases granted over NATS beside an echo of the same bytes.
@@ -86,7 +88,8 @@ func grants(bounds *measure.Bounds) error {
 // newAsker makes sure that it is granted what it asks for, and learns how long
 // the answers are that an echo has to give.
 func newAsker(a asker) (*asker, error) {
-	a.acquire = fmt.Sprintf("ration.v1.default.p.%d.acquire.k", bus.Partition("k", 1))
+	at := fmt.Sprintf("ration.v1.%s.p.%d.", bus.DefaultCell, bus.Partition("k", 1))
+	a.acquire, a.tell = at+"acquire.k", at+"report.k"
 	body := a.body()
 	reply, err := a.nc.Request(a.acquire, body, patience)
 	if err != nil {
@@ -106,9 +109,12 @@ const holders = 90
 // began is when the holders' clocks did.
 var began = time.Now()
 
+// sent is what they show, in microseconds.
+func sent() int64 { return 1_000_000 + time.Since(began).Microseconds() }
+
 // body asks for one token a lease, each under an id of its own.
 func (a *asker) body() []byte {
-	body := fmt.Appendf(make([]byte, 0, 128*a.leases), `{"v":1,"sent":"%dus",`, 1_000_000+time.Since(began).Microseconds())
+	body := fmt.Appendf(make([]byte, 0, 128*a.leases), `{"v":1,"sent":"%dus",`, sent())
 	if a.leases == 1 {
 		return append(append(body, a.request()...), '}')
 	}
@@ -169,6 +175,8 @@ func (a *asker) pipelined(subject string) func(int) error {
 				case failed <- noGrant(m.Data):
 				default:
 				}
+			} else if a.granted != nil {
+				a.granted(m.Data)
 			}
 			<-places
 		})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -14,13 +15,9 @@ import (
 	"ration/bus"
 )
 
-// lived is how long leases live here: a round of grants is several times as long, so
-// that as many end in it as begin, and what is left of one case is over before the
-// next has its turn.
-const lived = 250 * time.Millisecond
-
 // mirrored measures leases granted by a coordinator that keeps its state in Redis,
-// beside one that keeps it in memory. Each is a process of its own.
+// beside one that keeps it in memory. Each is a process of its own. The holders tell
+// what they spent, as holders do: so as many leases end as begin.
 func mirrored(bounds *measure.Bounds) error {
 	r, err := server.StartRedis("--appendonly", "yes", "--appendfsync", "everysec")
 	if err != nil {
@@ -28,28 +25,28 @@ func mirrored(bounds *measure.Bounds) error {
 	}
 	defer r.End()
 	var seq atomic.Uint64
-	plain, err := connectPair(responder.Config{Policy: onePolicy, TokenTTL: lived}, &seq)
+	plain, err := connectPair(responder.Config{Policy: onePolicy}, &seq)
 	if err != nil {
 		return err
 	}
 	defer plain.close()
-	kept, err := connectPair(responder.Config{Policy: onePolicy, TokenTTL: lived, Redis: r.URL}, &seq)
+	kept, err := connectPair(responder.Config{Policy: onePolicy, Redis: r.URL}, &seq)
 	if err != nil {
 		return err
 	}
 	defer kept.close()
-	const rounds, length = 7, 800 * time.Millisecond
+	const rounds, length = 11, 500 * time.Millisecond
 	for _, level := range []struct {
 		outstanding int
 		bound       float64 // none if 0
 	}{{64, 0}, {256, 0.6}, {1024, 0.75}} {
 		results, err := measure.Rounds(rounds, length,
-			measure.Case{Name: "grants in memory", Run: plain.grants(level.outstanding), Rest: 2 * lived},
-			measure.Case{Name: "grants mirrored", Run: kept.grants(level.outstanding), Rest: 2 * lived})
+			measure.Case{Name: "grants in memory", Run: plain.grants(level.outstanding)},
+			measure.Case{Name: "grants mirrored", Run: kept.grants(level.outstanding)})
 		if err != nil {
 			return err
 		}
-		measure.Table(os.Stdout, fmt.Sprintf("grants to 2 holders, %d outstanding, pipelined", level.outstanding), results)
+		measure.Table(os.Stdout, fmt.Sprintf("leases to 2 holders, granted and spent, %d outstanding, pipelined", level.outstanding), results)
 		name, of := fmt.Sprintf("mirrored-grants-%d", level.outstanding), named(results, "grants in memory")/named(results, "grants mirrored")
 		if level.bound == 0 {
 			fmt.Printf("%s %.3f of those in memory\n", name, of)
@@ -89,6 +86,13 @@ func connectPair(config responder.Config, seq *atomic.Uint64) (*pair, error) {
 	return p, nil
 }
 
+func (p *pair) close() {
+	for _, a := range p.holders {
+		a.nc.Close()
+	}
+	p.end()
+}
+
 // grants lets each holder have half of what is outstanding, and of the grants.
 func (p *pair) grants(outstanding int) func(int) error {
 	return func(n int) error {
@@ -96,15 +100,62 @@ func (p *pair) grants(outstanding int) func(int) error {
 		for _, a := range p.holders {
 			half := *a
 			half.outstanding = outstanding / len(p.holders)
-			g.Go(func() error { return half.pipelined(half.acquire)(n / len(p.holders)) })
+			g.Go(func() error { return half.spend(n / len(p.holders)) })
 		}
 		return g.Wait()
 	}
 }
 
-func (p *pair) close() {
-	for _, a := range p.holders {
-		a.nc.Close()
+// spend has n leases granted, and tells that they are spent.
+func (a *asker) spend(n int) error {
+	granted, all := make(chan []byte, 4*a.outstanding), make(chan struct{})
+	a.granted = func(answer []byte) { granted <- idIn(answer) }
+	var g errgroup.Group
+	g.Go(func() error {
+		defer close(all)
+		return a.pipelined(a.acquire)(n)
+	})
+	g.Go(func() (failed error) {
+		for {
+			select {
+			case id := <-granted:
+				if failed == nil { // else the grants come to their end
+					failed = a.report(id, granted)
+				}
+			case <-all:
+				if len(granted) == 0 {
+					return failed
+				}
+			}
+		}
+	})
+	return g.Wait()
+}
+
+// idIn finds the id in an answer.
+func idIn(answer []byte) []byte {
+	_, rest, _ := bytes.Cut(answer, []byte(`"id":"`))
+	id, _, _ := bytes.Cut(rest, []byte(`"`))
+	return id
+}
+
+// reported is how many leases a report tells of at most.
+const reported = 256
+
+// report tells that a lease is spent, and those that have been granted besides.
+func (a *asker) report(id []byte, granted <-chan []byte) error {
+	body := fmt.Appendf(make([]byte, 0, 80*reported), `{"v":1,"holder":"bench.%x","sent":"%dus","counts":[`, a.first, sent())
+	for n := 0; ; n++ {
+		body = fmt.Appendf(body, `{"id":"%s","keys":["k"],"points":[{"count":1,"age":"0us"}]}`, id)
+		if n == reported || len(granted) == 0 {
+			break
+		}
+		body = append(body, ',')
+		id = <-granted
 	}
-	p.end()
+	reply, err := a.nc.Request(a.tell, append(body, "]}"...), patience)
+	if err == nil && bytes.Contains(reply.Data, []byte(`"error":{`)) {
+		err = fmt.Errorf("bench: a report is not taken: %.300s", reply.Data)
+	}
+	return err
 }

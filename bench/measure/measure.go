@@ -14,9 +14,6 @@ type Case struct {
 	// Run does it n times, from as many goroutines as it likes. An error ends the
 	// measurement.
 	Run func(n int) error
-	// Rest is waited after each of its rounds, and not timed: what it left behind is
-	// over then.
-	Rest time.Duration
 }
 
 // Result is the median of a case's rounds.
@@ -49,7 +46,6 @@ func Rounds(rounds int, length time.Duration, cases ...Case) ([]Result, error) {
 				return nil, fmt.Errorf("%s: %w", c.Name, err)
 			}
 			times[i] = append(times[i], float64(time.Since(began))/float64(sizes[i]))
-			time.Sleep(c.Rest)
 		}
 	}
 	results := make([]Result, len(cases))
@@ -67,8 +63,7 @@ func size(c Case, length time.Duration) (int, error) {
 		if err := c.Run(n); err != nil {
 			return 0, err
 		}
-		took := time.Since(began)
-		if time.Sleep(c.Rest); took > length/8 {
+		if took := time.Since(began); took > length/8 {
 			return max(1, int(float64(n)*float64(length)/float64(took))), nil
 		}
 	}

@@ -4,16 +4,15 @@ package responder
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime/pprof"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
@@ -45,8 +44,6 @@ type Config struct {
 	Policy string
 	// Redis is the URL of the mirror; without one the state is kept in memory.
 	Redis string
-	// TokenTTL is that of coordinator.DefaultConfig if it is 0.
-	TokenTTL time.Duration
 }
 
 // coordinator makes the one that responds; end closes its connections.
@@ -56,7 +53,6 @@ func (c Config) coordinator() (coord *coordinator.Coordinator, end func(), err e
 		return nil, nil, err
 	}
 	config := coordinator.DefaultConfig(policy)
-	config.Lease.TokenTTL = cmp.Or(c.TokenTTL, config.Lease.TokenTTL)
 	end = func() {}
 	if c.Redis != "" {
 		redis, err := redisbackend.Open(c.Redis, redisbackend.DefaultConfig())
@@ -78,6 +74,16 @@ func respond(text string) error {
 	var config Config
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return err
+	}
+	if d := os.Getenv("MBPROF"); d != "" {
+		name := "plain"
+		if config.Redis != "" {
+			name = "kept"
+		}
+		f, _ := os.Create(d + "/" + name + ".prof")
+		_ = pprof.StartCPUProfile(f)
+		defer f.Close()
+		defer pprof.StopCPUProfile()
 	}
 	c, closeMirror, err := config.coordinator()
 	if err != nil {

@@ -4,7 +4,7 @@
 //	ratio NAME VALUE BOUND ok|short
 //
 // It ends with 1 if any is short. Without arguments it measures all; the name of a
-// part measures that alone. "mirror" needs redis-server.
+// part measures that alone. All but the first two need redis-server.
 package main
 
 import (
@@ -21,9 +21,9 @@ import (
 func main() {
 	responder.Main()
 	all := map[string]func(*measure.Bounds) error{
-		"allow": allow, "grants": grants, "mirrored": mirrored,
+		"allow": allow, "grants": grants, "mirrored": mirrored, "marks": marks, "takeover": takeover,
 	}
-	names := []string{"allow", "grants", "mirrored"}
+	names := []string{"allow", "grants", "mirrored", "marks", "takeover"}
 	chosen := os.Args[1:]
 	if len(chosen) == 0 {
 		chosen = names

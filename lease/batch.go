@@ -61,13 +61,19 @@ func (l *Ledger) delist(le *lease) {
 // record is what a mirror keeps of a batch.
 func (b *batch) record() Batch {
 	r := Batch{ID: b.id, Began: b.began, Keys: b.keys}
-	for _, le := range b.leases {
-		r.Leases = append(r.Leases, LeaseRecord{
-			Seq:    le.id.Seq,
-			Tokens: le.tokens,
-			Slots:  le.slots,
-			Units:  slices.Clone(le.units),
-		})
+	if len(b.leases) > 0 {
+		r.Leases = make([]LeaseRecord, len(b.leases))
+	}
+	for i, le := range b.leases {
+		r.Leases[i] = LeaseRecord{Seq: le.id.Seq, Tokens: le.tokens, Slots: le.slots.record(), Units: slices.Clone(le.units)}
 	}
 	return r
+}
+
+// record is nothing of what was never granted: when that expires is of no account.
+func (p Part) record() Part {
+	if p.Granted == 0 {
+		return Part{}
+	}
+	return p
 }

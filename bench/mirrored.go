@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -24,13 +25,12 @@ func mirrored(bounds *measure.Bounds) error {
 		return err
 	}
 	defer r.End()
-	var seq atomic.Uint64
-	plain, err := connectPair(responder.Config{Policy: onePolicy}, &seq)
+	plain, err := connectPair(responder.Config{Policy: onePolicy})
 	if err != nil {
 		return err
 	}
 	defer plain.close()
-	kept, err := connectPair(responder.Config{Policy: onePolicy, Redis: r.URL}, &seq)
+	kept, err := connectPair(responder.Config{Policy: onePolicy, Redis: r.URL})
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,10 @@ func mirrored(bounds *measure.Bounds) error {
 		outstanding int
 		bound       float64 // none if 0
 	}{{64, 0}, {256, 0.6}, {1024, 0.75}} {
+		before, err := turnsOf(r, kept)
+		if err != nil {
+			return err
+		}
 		results, err := measure.Rounds(rounds, length,
 			measure.Case{Name: "grants in memory", Run: plain.grants(level.outstanding)},
 			measure.Case{Name: "grants mirrored", Run: kept.grants(level.outstanding)})
@@ -47,6 +51,12 @@ func mirrored(bounds *measure.Bounds) error {
 			return err
 		}
 		measure.Table(os.Stdout, fmt.Sprintf("leases to 2 holders, granted and spent, %d outstanding, pipelined", level.outstanding), results)
+		after, err := turnsOf(r, kept)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  %.0f grants a script, on which Redis spends %.0f us\n", (after.grants-before.grants)/(after.scripts-before.scripts),
+			(after.micros-before.micros)/(after.scripts-before.scripts))
 		name, of := fmt.Sprintf("mirrored-grants-%d", level.outstanding), named(results, "grants in memory")/named(results, "grants mirrored")
 		if level.bound == 0 {
 			fmt.Printf("%s %.3f of those in memory\n", name, of)
@@ -57,13 +67,27 @@ func mirrored(bounds *measure.Bounds) error {
 	return nil
 }
 
+// turned is how many grants were asked for and how many scripts were run, and for how
+// long.
+type turned struct{ grants, scripts, micros float64 }
+
+func turnsOf(r *server.Redis, p *pair) (turned, error) {
+	stats, err := r.Stats(context.Background())
+	if err != nil {
+		return turned{}, err
+	}
+	s := stats["evalsha"]
+	return turned{float64(p.seq.Load()), float64(s.Calls), float64(s.Spent.Microseconds())}, nil
+}
+
 // pair is two holders, each with a connection of its own to the same coordinator.
 type pair struct {
 	holders []*asker
+	seq     atomic.Uint64
 	end     func()
 }
 
-func connectPair(config responder.Config, seq *atomic.Uint64) (*pair, error) {
+func connectPair(config responder.Config) (*pair, error) {
 	url, end, err := responder.Start(config)
 	if err != nil {
 		return nil, err
@@ -75,7 +99,7 @@ func connectPair(config responder.Config, seq *atomic.Uint64) (*pair, error) {
 			p.close()
 			return nil, err
 		}
-		a, err := newAsker(asker{nc: nc, leases: 1, outstanding: 1, holders: 1, first: 16 + i, seq: seq})
+		a, err := newAsker(asker{nc: nc, leases: 1, outstanding: 1, holders: 1, first: 16 + i, seq: &p.seq})
 		if err != nil {
 			nc.Close()
 			p.close()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -60,6 +61,9 @@ func grants(bounds *measure.Bounds) error {
 	if err != nil {
 		return err
 	}
+	for _, a := range []*asker{one, some} {
+		fmt.Printf("\na message of %d bytes for %d, and an answer of %s; %d outstanding\n", len(a.body()), a.leases, strings.TrimPrefix(a.echo, "echo."), a.outstanding)
+	}
 	const rounds, length = 11, 400 * time.Millisecond
 	results, err := measure.Rounds(rounds, length,
 		measure.Case{Name: "echo, nc.Request", Run: one.requests(one.echo)},
@@ -90,8 +94,7 @@ func grants(bounds *measure.Bounds) error {
 func newAsker(a asker) (*asker, error) {
 	at := fmt.Sprintf("ration.v1.%s.p.%d.", bus.DefaultCell, bus.Partition("k", 1))
 	a.acquire, a.tell = at+"acquire.k", at+"report.k"
-	body := a.body()
-	reply, err := a.nc.Request(a.acquire, body, patience)
+	reply, err := a.nc.Request(a.acquire, a.body(), patience)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +102,6 @@ func newAsker(a asker) (*asker, error) {
 		return nil, noGrant(reply.Data)
 	}
 	a.echo = fmt.Sprintf("echo.%d", len(reply.Data))
-	fmt.Printf("\na message of %d bytes for %d, and an answer of %d; %d outstanding\n", len(body), a.leases, len(reply.Data), a.outstanding)
 	return &a, nil
 }
 

@@ -60,12 +60,14 @@ func (l *Ledger) delist(le *lease) {
 
 // record is what a mirror keeps of a batch.
 func (b *batch) record() Batch {
-	r := Batch{ID: b.id, Began: b.began, Keys: b.keys}
-	if len(b.leases) > 0 {
-		r.Leases = make([]LeaseRecord, len(b.leases))
-	}
-	for i, le := range b.leases {
-		r.Leases[i] = LeaseRecord{Seq: le.id.Seq, Tokens: le.tokens, Slots: le.slots.record(), Units: slices.Clone(le.units)}
+	r := Batch{ID: b.id, Began: b.began, Keys: b.keys, Leases: slices.Grow([]LeaseRecord(nil), len(b.leases))}
+	for _, le := range b.leases {
+		r.Leases = append(r.Leases, LeaseRecord{
+			Seq:    le.id.Seq,
+			Tokens: le.tokens,
+			Slots:  le.slots.record(),
+			Units:  slices.Clone(le.units),
+		})
 	}
 	return r
 }

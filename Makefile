@@ -56,7 +56,8 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) run $(STATICCHECK) ./...
 	cd bench && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./...
 
-bench: ## measure the hot paths beside what they are compared with (a minute)
+bench: ## measure the hot paths beside what they are compared with; installs redis-server (two minutes)
+	@integration/install.sh redis-server
 	cd bench && $(GO) run .
 
 bench-peers: ## the same beside limiters that ask Redis each time; installs redis-server

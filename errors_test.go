@@ -26,7 +26,7 @@ func TestErrorsNameThisPackageOnce(t *testing.T) {
 		`^ration: .* is no NATS URL`:                        badURL,
 		`^ration: no coordinator answers: no NATS server`:   nobody,
 		`^ration: a cost of 0; the least is 1$`:             l.WaitN(t.Context(), 0),
-		`^ration: settled 2, but the call asked for 1`:      handle.Settle(2),
+		`^ration: settled -2 of a call that asked for 1`:    handle.Settle(-2),
 		`^ration: refused: the cost is above what the rule`: l.WaitN(t.Context(), 6),
 	} {
 		require.Error(t, err, want)

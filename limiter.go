@@ -87,10 +87,11 @@ func (h *Handle) Cancel() { h.inner.Cancel() }
 // Its slot is free a guard later, since the upstream may be at work still.
 func (h *Handle) Abandon() { h.inner.Abandon() }
 
-// Settle finishes a call that used no more than its cost; the rest goes back as
-// by Cancel. Units say what it used of those it asked for; of one that is not
-// named it used all. What is below 0 or above the cost is an error that names
-// both, and the whole cost is spent.
+// Settle finishes a call with what it really used. What it used less goes back as by
+// Cancel. What it used more is debt of its limits, up to one limit: nothing is granted
+// there until it has come back. Units say what it used of those; of one that is not
+// named it used all that it asked for. What is below 0 is an error that names both
+// numbers, and the whole cost is spent.
 func (h *Handle) Settle(used int64, opts ...CallOption) error {
 	return outward(h.inner.Settle(used, charged(opts, false)...))
 }

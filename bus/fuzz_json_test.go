@@ -189,7 +189,7 @@ func (o other) report(body []byte) lease.Report {
 		count := lease.Count{
 			ID: o.id(c["id"]), Keys: o.keys(c["keys"]),
 			Returned: o.number(c["returned"]), Freed: o.number(c["freed"]), Cut: o.number(c["cut"]),
-			ReturnedUnits: o.units(c["returned_units"]),
+			ReturnedUnits: o.units(c["returned_units"]), Over: o.number(c["over"]), OverUnits: o.units(c["over_units"]),
 		}
 		for _, raw := range o.list(c["points"]) {
 			p := o.fields(raw)

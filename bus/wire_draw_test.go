@@ -86,7 +86,7 @@ func (d draw) answer() lease.Answer {
 func (d draw) report() lease.Report {
 	r := lease.Report{Holder: d.holder(), Sent: d.duration(), Heartbeat: d.IntN(2) == 0, Goodbye: d.IntN(2) == 0}
 	for range d.IntN(4) {
-		c := lease.Count{ID: d.id(), Keys: d.keys(), Returned: d.number(), ReturnedUnits: d.units(), Freed: d.number(), Cut: d.number()}
+		c := lease.Count{ID: d.id(), Keys: d.keys(), Returned: d.number(), ReturnedUnits: d.units(), Freed: d.number(), Cut: d.number(), Over: d.number(), OverUnits: d.units()}
 		for range d.IntN(3) {
 			c.Points = append(c.Points, lease.Point{Count: d.number(), Age: d.duration(), Units: d.units()})
 		}

@@ -107,12 +107,13 @@ func (w *writer) count(c *lease.Count) {
 		for _, f := range []struct {
 			name string
 			n    int64
-		}{{"returned", c.Returned}, {"freed", c.Freed}, {"cut", c.Cut}} {
+		}{{"returned", c.Returned}, {"freed", c.Freed}, {"cut", c.Cut}, {"over", c.Over}} {
 			if f.n != 0 {
 				w.number(f.name, f.n)
 			}
 		}
 		w.units("returned_units", c.ReturnedUnits)
+		w.units("over_units", c.OverUnits)
 	})
 }
 
@@ -162,6 +163,10 @@ func readCount(raw []byte, to *lease.Count) error {
 			return true, readNumber(raw, &to.Returned)
 		case "returned_units":
 			return true, readUnits(raw, &to.ReturnedUnits)
+		case "over":
+			return true, readNumber(raw, &to.Over)
+		case "over_units":
+			return true, readUnits(raw, &to.OverUnits)
 		case "freed":
 			return true, readNumber(raw, &to.Freed)
 		case "cut":

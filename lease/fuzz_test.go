@@ -103,6 +103,9 @@ func (d *drawn) report() *lease.Report {
 		c.Points[1].Units = lease.UnitsOf(map[string]int64{"u": b >> 4, "x": b & 2})
 		c.ReturnedUnits = lease.UnitsOf(map[string]int64{"u": d.next() & 7, "v": b >> 6})
 	}
+	if b := d.next(); b&7 == 7 {
+		c.Over, c.OverUnits = b>>3&7, lease.UnitsOf(map[string]int64{"u": b >> 6, "w": 1})
+	}
 	r.Counts = []lease.Count{c}
 	if d.next()&3 == 0 {
 		r.GivenUp = []lease.GivenUp{{ID: d.id(), Keys: []lease.Key{"x"}}}

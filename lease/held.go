@@ -10,22 +10,23 @@ import (
 // lease is a lease as the ledger keeps it, from its grant until nothing of it is
 // held any more. It holds from each of its accounts the same amounts.
 type lease struct {
-	id       ID
-	keys     []Key
-	holder   *holder
-	accounts []*account
-	places   []int // in the leases of accounts, in their order
-	began    algo.Instant
-	tokens   Part
-	slots    Part
-	units    []UnitPart   // by name
-	batch    *batch       // nil in an unmirrored ledger
-	given    bool         // it was given up, and is stale: nobody is granted it again
-	stale    bool         // of a record that may be older: what it gave back may be another's by now
-	recalled algo.Instant // when it was last asked to give back
-	asked    *waiter      // whom it answers, in the turn of the grant
-	alarm    alarm
-	inline   struct { // where there is one account
+	id        ID
+	keys      []Key
+	holder    *holder
+	accounts  []*account
+	places    []int // in the leases of accounts, in their order
+	began     algo.Instant
+	tokens    Part
+	slots     Part
+	units     []UnitPart   // by name
+	batch     *batch       // nil in an unmirrored ledger
+	given     bool         // it was given up, and is stale: nobody is granted it again
+	stale     bool         // of a record that may be older: what it gave back may be another's by now
+	overspent *overspent   // nil for nothing
+	recalled  algo.Instant // when it was last asked to give back
+	asked     *waiter      // whom it answers, in the turn of the grant
+	alarm     alarm
+	inline    struct { // where there is one account
 		accounts [1]*account
 		places   [1]int
 	}
@@ -156,6 +157,9 @@ func (l *Ledger) endIfOver(le *lease) {
 		l.touch(a)
 	}
 	l.remember(le.holder, le.id.Seq, nil)
+	if e, ok := l.ended.Get(le.name()); ok && le.overspent != nil {
+		e.over = le.overspent
+	}
 }
 
 // expire settles what leases still hold at their expiry: nobody has been heard

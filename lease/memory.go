@@ -28,6 +28,7 @@ type ending struct {
 	seq     uint64
 	until   algo.Instant
 	refused *refused // nil if its grant is over, or it was given up
+	over    *overspent
 	next    *ending
 }
 

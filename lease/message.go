@@ -164,6 +164,10 @@ type Count struct {
 	// their last call, Cut how many without it: those are free a guard later.
 	Freed int64
 	Cut   int64
+	// Over is how many tokens calls have used beyond what they asked for, and OverUnits
+	// how many of each further unit. It may be told of a lease that has ended.
+	Over      int64
+	OverUnits Units
 }
 
 // GivenUp names a request that no grant was ever taken of and none ever will
@@ -269,11 +273,14 @@ func (r *Report) Validate() error {
 		if err := validKeys(c.Keys, first); err != nil {
 			return err
 		}
-		if c.Returned < 0 || c.Freed < 0 || c.Cut < 0 {
+		if c.Returned < 0 || c.Freed < 0 || c.Cut < 0 || c.Over < 0 {
 			return fmt.Errorf("%w: lease %v has a negative count", ErrBadRequest, c.ID)
 		}
 		if err := c.ReturnedUnits.Validate(); err != nil {
 			return fmt.Errorf("%w, in what lease %v returned", err, c.ID)
+		}
+		if err := c.OverUnits.Validate(); err != nil {
+			return fmt.Errorf("%w, in what lease %v used beyond its grant", err, c.ID)
 		}
 		for _, p := range c.Points {
 			if p.Count < 0 || p.Age < 0 {

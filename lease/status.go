@@ -21,6 +21,10 @@ type Stats struct {
 	Returned int64 // tokens that came back unspent
 	Expired  int64 // tokens settled as spent because nobody was heard of
 	Adopted  int64 // tokens held by leases that were restored
+	// Overspent counts, apart from that balance, what calls used beyond what they asked
+	// for, as told; UnitsOverspent likewise.
+	Overspent      int64
+	UnitsOverspent int64
 
 	SlotsGranted int64
 	SlotsFreed   int64

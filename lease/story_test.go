@@ -20,7 +20,7 @@ import (
 //	policy                    a ledger under the policy given as input
 //	ask ID [key= want= need= slots= units= wantunits= patience= sent=]    one copy of a request
 //	report HOLDER [heartbeat goodbye sent=]             input: a line per lease
-//	    ID [key= spent=COUNT[+UNITS]@AGE,... returned= back=UNITS freed= cut=]
+//	    ID [key= spent=COUNT[+UNITS]@AGE,... returned= back=UNITS freed= cut= over= overunits=UNITS]
 //	    give up ID
 //	pass D                    time passes; what comes about by itself is shown
 //	status                    the windows
@@ -164,6 +164,10 @@ func (s *story) report(d *datadriven.TestData) string {
 				c.Freed = number(s.t, value)
 			case "cut":
 				c.Cut = number(s.t, value)
+			case "over":
+				c.Over = number(s.t, value)
+			case "overunits":
+				c.OverUnits = units(s.t, value)
 			case "spent":
 				for _, p := range strings.Split(value, ",") {
 					n, age, _ := strings.Cut(p, "@")
@@ -297,6 +301,7 @@ func (s *story) status() string {
 func (s *story) stats(d *datadriven.TestData) string {
 	st := s.ledger.Stats()
 	all := map[string]int64{
+		"over": st.Overspent, "uover": st.UnitsOverspent,
 		"granted": st.Granted, "spent": st.Spent, "returned": st.Returned, "expired": st.Expired,
 		"clamped": st.Clamped, "skipped": st.PointsSkipped, "late": st.ReportedLate, "ended": st.ReportedEnded,
 		"ugranted": st.UnitsGranted, "uspent": st.UnitsSpent, "ureturned": st.UnitsReturned, "uexpired": st.UnitsExpired,

@@ -24,10 +24,14 @@ func (l *Ledger) report(m Message) {
 		le, ok := l.leases.Get(name{h, c.ID.Seq}) // of a holder of whom nothing is known there is none
 		if !ok || c.ID.Holder != r.Holder || !slices.Equal(le.keys, c.Keys) {
 			l.stats.ReportedEnded++
+			if !ok {
+				l.overspendEnded(h, &c, m.Arrived)
+			}
 			reply.Ended = append(reply.Ended, c.ID)
 			continue
 		}
 		l.count(le, c, m.Arrived)
+		l.overspend(&le.overspent, le.accounts, &c, m.Arrived)
 		if r.Heartbeat {
 			l.renew(le, m.Arrived, &reply)
 		}

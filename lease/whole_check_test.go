@@ -96,7 +96,7 @@ func (l *Ledger) accountsAddUp() error {
 		}
 		for i, r := range a.contract.rules {
 			w := &a.windows[i]
-			if free, spent := w.Free(l.now), w.Spent(l.now); w.Held() != held[r.of] || free+w.Held()+spent != w.Limit() {
+			if free, spent := w.Free(l.now), w.Spent(l.now); w.Held() != held[r.of] || !lawfulSum(w.Limit(), free, w.Held(), spent) {
 				return fmt.Errorf("%s %s: %d free, %d held of which leases hold %d, %d spent", a.key, r.text, free, w.Held(), held[r.of], spent)
 			}
 		}
@@ -105,6 +105,12 @@ func (l *Ledger) accountsAddUp() error {
 		}
 	}
 	return nil
+}
+
+// lawfulSum says that free, held and spent are the limit, or that nothing is free and
+// the rest has come to as much again at most, by overspend.
+func lawfulSum(limit, free, held, spent int64) bool {
+	return free+held+spent == limit || free == 0 && held+spent > limit && held+spent <= 2*limit
 }
 
 func indexOf(accounts []*account, a *account) int {

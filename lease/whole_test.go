@@ -311,5 +311,8 @@ func (c *chance) count(k taken) Count {
 	if c.IntN(2) == 0 {
 		n.Points = []Point{p}
 	}
+	if c.IntN(30) == 0 {
+		n.Over, n.OverUnits = c.Int64N(9), Units{{"u", 1 + c.Int64N(20)}}
+	}
 	return n
 }

@@ -16,6 +16,10 @@ type Books struct {
 	UnitsExpired  int64
 	UnitsHeld     int64
 
+	// What calls used beyond what they had asked for is in none of these.
+	Overspent      int64
+	UnitsOverspent int64
+
 	Requests     int64 // copies of requests sent
 	Grants       int64 // leases taken
 	Refusals     int64
@@ -42,6 +46,8 @@ func (b *Books) Add(o Books) {
 	b.UnitsReturned += o.UnitsReturned
 	b.UnitsExpired += o.UnitsExpired
 	b.UnitsHeld += o.UnitsHeld
+	b.Overspent += o.Overspent
+	b.UnitsOverspent += o.UnitsOverspent
 	b.Requests += o.Requests
 	b.Grants += o.Grants
 	b.Refusals += o.Refusals

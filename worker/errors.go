@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -63,12 +64,12 @@ func (e badUnits) Error() string {
 // Unwrap gives what lease says.
 func (e badUnits) Unwrap() error { return e.error }
 
-// overspend is the error of settling more than the cost that was asked for.
-type overspend struct {
+// senseless is the error of settling what no call can have used.
+type senseless struct {
 	used, cost int64
 	unit       string // with a blank before it; empty for tokens
 }
 
-func (e overspend) Error() string {
-	return fmt.Sprintf("worker: settled %d%s, but the call asked for %d; all that it asked for counts as spent, ask for the most a call can use", e.used, e.unit, e.cost)
+func (e senseless) Error() string {
+	return fmt.Sprintf("worker: settled %d%s of a call that asked for %d; settle from 0 to %d: all that it asked for counts as spent", e.used, e.unit, e.cost, algo.MaxLimit)
 }

@@ -130,7 +130,7 @@ func (d *fuzzed) demand(kind int64) {
 			used := pick(d, []int64{0, 1, c.Cost(), c.Cost() + 1, -1, math.MaxInt64, math.MinInt64})
 			running := c.State() == Running
 			if err := d.pool.Settle(d.now, c, used, d.units()...); err == nil && running {
-				d.spent -= c.Cost() - used
+				d.spent -= max(0, c.Cost()-used)
 			}
 		}
 	}

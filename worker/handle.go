@@ -80,10 +80,12 @@ func (h *Handle) Abandon() {
 	h.end(context.Canceled)
 }
 
-// Settle finishes a call that used no more than its cost: the rest goes to the
-// next local caller or back, as by Cancel. Of a unit that is not named all is used.
-// A used below 0 or above the cost is an error that names both numbers; the whole
-// cost is spent then, of tokens and units.
+// Settle finishes a call that used more or less than its cost. The rest goes to the
+// next local caller or back, as by Cancel. What it used beyond is debt of the limits,
+// up to one limit, that later grants repay: nothing is granted there until it has come
+// back. Of a unit that is not named all is used. A used below 0, or above what any rule
+// could grant, is an error that names both numbers; the whole cost is spent then, of
+// tokens and units.
 func (h *Handle) Settle(used int64, units ...lease.UnitAmount) (err error) {
 	h.lane.do(func(now time.Duration) { err = h.lane.pool.Settle(now, h.call, used, units...) })
 	h.end(context.Canceled)

@@ -58,7 +58,7 @@ func (p *Pool) Restart(now time.Duration) {
 	for _, r := range p.requests {
 		r.unbind()
 	}
-	p.requests, p.refill, p.givenUp = nil, nil, nil
+	p.requests, p.refill, p.givenUp, p.overspends = nil, nil, nil, nil
 	p.owed, p.due = 0, Forever
 	p.Tick(now)
 }
@@ -66,8 +66,8 @@ func (p *Pool) Restart(now time.Duration) {
 // Idle says that the pool holds nothing, wants nothing and has nothing to tell.
 func (p *Pool) Idle() bool {
 	return len(p.leases) == 0 && p.line.count == 0 && len(p.requests) == 0 &&
-		len(p.givenUp) == 0 && p.open == 0 && p.unitsOpen == 0 && len(p.served) == 0
+		len(p.givenUp) == 0 && len(p.overspends) == 0 && p.open == 0 && p.unitsOpen == 0 && len(p.served) == 0
 }
 
 // Holds says whether there is anything for a heartbeat to name.
-func (p *Pool) Holds() bool { return len(p.leases) > 0 || len(p.givenUp) > 0 }
+func (p *Pool) Holds() bool { return len(p.leases) > 0 || len(p.givenUp) > 0 || len(p.overspends) > 0 }

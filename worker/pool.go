@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -48,6 +49,8 @@ type Pool struct {
 	requests []*request
 	refill   *request // the one in flight that no caller waits for
 	givenUp  []givenUp
+	// overspends are those that nobody has acknowledged.
+	overspends []overspent
 
 	terms      lease.Terms
 	known      bool // terms come from an answer
@@ -145,7 +148,7 @@ func (p *Pool) Spend(now time.Duration, c *Call) bool {
 		return false
 	}
 	p.taken.remove(c)
-	c.state, c.sent = Running, now
+	c.state, c.sent, c.lease = Running, now, c.parts[0].from.id
 	p.lastSpend = now
 	if c.slotOf != nil {
 		p.running = append(p.running, c)
@@ -206,20 +209,25 @@ func (p *Pool) end(now time.Duration, c *Call, answered bool) {
 	p.plan(now)
 }
 
-// Settle finishes a call that used less than it asked for: used tokens are spent
-// at the call's date, and the rest goes to the next local caller, or back. It does
-// so until half a second after the spend, or a sixth of the shortest window if that
-// is less; from then on the whole cost counts as spent, and at once under a pace
-// rule. A used below 0 or above the cost is an error, and the whole cost is spent.
-// Of a unit that units does not name all is spent.
+// Settle finishes a call that used more or less than it asked for. Of less, used
+// tokens are spent at the call's date, and the rest goes to the next local caller, or
+// back. It does so until half a second after the spend, or a sixth of the shortest
+// window if that is less; from then on the whole cost counts as spent, and at once
+// under a pace rule. More is overspend: the lessor is told, and takes it from what
+// is granted later. A used below 0 or above what any rule could grant is an error,
+// and the whole cost is spent. Of a unit that units does not name all is spent.
 func (p *Pool) Settle(now time.Duration, c *Call, used int64, units ...lease.UnitAmount) error {
 	p.at(now)
-	usedUnits, err := c.settled(units)
-	if used < 0 || used > c.cost {
-		err, used = overspend{used, c.cost, ""}, c.cost
+	usedUnits, overUnits, err := c.settled(units)
+	if used < 0 || used > algo.MaxLimit {
+		err = senseless{used, c.cost, ""}
 	}
-	if err != nil {
-		used, usedUnits = c.cost, c.Units()
+	over := max(0, used-c.cost)
+	if used = min(used, c.cost); err != nil {
+		used, usedUnits, over, overUnits = c.cost, c.Units(), 0, nil
+	}
+	if c.state == Running || c.state == Lost {
+		p.overspend(now, c, over, overUnits)
 	}
 	if c.state != Running {
 		if c.state == Lost {

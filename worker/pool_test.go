@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -181,8 +182,52 @@ func TestSettleGivesTheRestBack(t *testing.T) {
 	require.EqualValues(t, 6, c.Returned)
 }
 
-func TestSettleAboveTheCostNamesBothNumbersAndSpendsAll(t *testing.T) {
-	for _, used := range []int64{11, -1} {
+// What calls used beyond their cost is told until it is acknowledged, whatever becomes
+// of their lease.
+func TestOverspendIsToldUntilItIsAcknowledged(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.Settle(d.now, d.has(10, 10), 14))
+	require.NoError(t, d.Settle(d.now, d.has(5, 5), 5))
+	require.EqualValues(t, 15, d.Books().Spent)
+	require.EqualValues(t, 4, d.Books().Overspent)
+	over := func(counts []lease.Count) (n int64) {
+		for _, c := range counts {
+			n += c.Over
+		}
+		return n
+	}
+	counts, _ := d.Report(d.now, false)
+	require.EqualValues(t, 4, over(counts))
+	again, _ := d.Report(d.now, false)
+	require.Zero(t, over(again), "it is on its way")
+	d.Unreported(d.now, lease.Report{Counts: counts})
+	again, _ = d.Report(d.now, false)
+	require.EqualValues(t, 4, over(again))
+	beat, _ := d.Report(d.now, true)
+	require.EqualValues(t, 4, over(beat), "a heartbeat names it")
+	d.Replied(d.now, lease.Report{Counts: beat}, lease.Reply{})
+	beat, _ = d.Report(d.now, true)
+	require.Zero(t, over(beat))
+	d.pass(10 * time.Second)
+	require.True(t, d.Idle())
+}
+
+// A call may end long after its lease: what it used more is told all the same.
+func TestOverspendOfALeaseThatIsOverIsTold(t *testing.T) {
+	d := newDesk(t)
+	c := d.has(10, 10)
+	d.pass(20 * time.Second)
+	require.Empty(t, d.leases)
+	require.NoError(t, d.Settle(d.now, c, 12))
+	require.False(t, d.Idle())
+	counts, _ := d.Report(d.now, false)
+	require.Len(t, counts, 1)
+	require.EqualValues(t, 2, counts[0].Over)
+	require.Equal(t, []lease.Key{"k"}, counts[0].Keys)
+}
+
+func TestSettleOfWhatNoCallCanHaveUsedSpendsAll(t *testing.T) {
+	for _, used := range []int64{algo.MaxLimit + 1, -1} {
 		d := newDesk(t)
 		err := d.Settle(d.now, d.has(10, 10), used)
 		require.ErrorContains(t, err, fmt.Sprint(used))

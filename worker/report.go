@@ -25,6 +25,7 @@ func (p *Pool) Report(now time.Duration, heartbeat bool) ([]lease.Count, []lease
 			h.unsaid = false
 		}
 	}
+	counts = p.tellOverspends(counts, heartbeat)
 	p.due = Forever // all that dating made due is in counts
 	var ids []lease.GivenUp
 	for i := range p.givenUp {
@@ -45,6 +46,7 @@ func (p *Pool) Replied(now time.Duration, sent lease.Report, reply lease.Reply) 
 			h.acknowledge(c)
 		}
 	}
+	p.overspendsTold(sent.Counts)
 	for _, renewed := range reply.Renewed {
 		h := p.byID[renewed.ID]
 		if h == nil || h.slotsGone {
@@ -86,7 +88,7 @@ func (p *Pool) Unreported(now time.Duration, sent lease.Report) {
 			g.said, again = false, true
 		}
 	}
-	if again {
+	if p.overspendsUntold(sent.Counts) || again {
 		p.dueBy(now + p.spread(p.cfg.BackoffMax))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -200,23 +201,26 @@ func (p *Pool) resolveUnits(c *Call, used lease.Units) {
 	}
 }
 
-// settled gives what a call used of its units: what is named, and all of the rest.
-func (c *Call) settled(named lease.Units) (used lease.Units, err error) {
+// settled gives what a call used of its units, what is named and all of the rest, and
+// what it used beyond them.
+func (c *Call) settled(named lease.Units) (used, over lease.Units, err error) {
 	for _, u := range named {
-		if cost := c.Units().Of(u.Unit); u.N < 0 || u.N > cost {
-			return c.Units(), overspend{u.N, cost, " " + u.Unit}
+		cost := c.Units().Of(u.Unit)
+		if u.N < 0 || u.N > algo.MaxLimit {
+			return c.Units(), nil, senseless{u.N, cost, " " + u.Unit}
 		}
+		over = over.Plus(u.Unit, max(0, u.N-cost))
 	}
 	for _, cost := range c.Units() {
 		n := cost.N
 		for _, u := range named {
 			if u.Unit == cost.Unit {
-				n = u.N
+				n = min(u.N, cost.N)
 			}
 		}
 		used = used.Plus(cost.Unit, n)
 	}
-	return used, nil
+	return used, over, nil
 }
 
 // unitCounts are the counts that a point tells of units.

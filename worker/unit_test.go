@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ration/algo"
 	"ration/lease"
 )
 
@@ -144,7 +145,14 @@ func TestSettleGivesUnusedUnitsToTheNextCallerOrBack(t *testing.T) {
 	require.NoError(t, all.Settle(all.now, c, 1), "of a unit that is not named all is used")
 	require.EqualValues(t, 300, all.Books().UnitsSpent)
 
-	for _, wrong := range []lease.UnitAmount{of("w", 301), of("w", -1), of("v", 1)} {
+	over := newDesk(t)
+	require.NoError(t, over.Settle(over.now, over.hasUnits(1, 300), 1, of("v", 7), of("w", 301)))
+	require.EqualValues(t, 300, over.Books().UnitsSpent)
+	require.EqualValues(t, 8, over.Books().UnitsOverspent)
+	counts, _ := over.Report(over.now, false)
+	require.Equal(t, lease.Units{of("v", 7), of("w", 1)}, counts[len(counts)-1].OverUnits)
+
+	for _, wrong := range []lease.UnitAmount{of("w", algo.MaxLimit+1), of("w", -1)} {
 		d := newDesk(t)
 		c := d.hasUnits(1, 300)
 		require.ErrorContains(t, d.Settle(d.now, c, 1, wrong), "all that it asked for counts as spent")

@@ -12,6 +12,9 @@ import (
 // algo.Rule spells it. Limits and rules keep their order.
 func (p *Policy) String() string {
 	var b strings.Builder
+	if p.Mirror != StrictMirror {
+		fmt.Fprintf(&b, "mirror: %s\n", p.Mirror)
+	}
 	fmt.Fprintf(&b, "unknown: %s\nlimits:\n", p.Unknown)
 	for _, l := range p.Limits {
 		fmt.Fprintf(&b, "  - key: %s\n    rules: [", quote(l.Pattern.text))

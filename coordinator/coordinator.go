@@ -22,7 +22,8 @@ type Config struct {
 	// Mirror keeps the ledger's copy, Elector the seat.
 	Mirror  lease.Mirror
 	Elector lease.Elector
-	// Seat says how the coordinator campaigns.
+	// Seat says how the coordinator campaigns. Available in it is set by New, as the policy
+	// says.
 	Seat CandidateConfig
 	// RenewEvery is how often the leader shows that it lives, and LookEvery how often a
 	// standby looks at the seat.
@@ -92,6 +93,7 @@ func New(c Config) (*Coordinator, error) {
 		return nil, err
 	}
 	c.Lease.Unmirrored = c.Mirror == lease.Mirror(alone{})
+	c.Seat.Available = c.Policy.Mirror == lease.AvailableMirror
 	if c.Hear == nil {
 		c.Hear = func(lease.Seat) Heard { return Heard{Connected: true} }
 	}

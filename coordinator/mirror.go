@@ -18,12 +18,17 @@ type mirror struct {
 	course *Course
 	from   string // where loading all goes on
 	paged  algo.Instant
+	// impatient is nil unless the policy lets grants go on without the mirror.
+	impatient *impatient
 }
 
 // load restores keys that the ledger needs.
 func (m *mirror) load(ctx context.Context, l *lease.Ledger, keys []lease.Key) error {
 	if len(keys) == 0 {
 		return nil
+	}
+	if m.away() {
+		return errAway
 	}
 	var records []lease.Record
 	err := m.retry(ctx, l, nil, "loading keys", func(ctx context.Context) (err error) {
@@ -47,7 +52,7 @@ const (
 // loadSome loads some of the keys that nobody has asked for yet.
 func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 	now := m.leader.clock.now()
-	if m.course.Loaded() || now.Sub(m.paged) < pageEvery {
+	if m.course.Loaded() || m.away() || now.Sub(m.paged) < pageEvery {
 		return nil
 	}
 	m.paged = now
@@ -81,22 +86,33 @@ func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 
 // next is when there is more to load.
 func (m *mirror) next() (algo.Instant, bool) {
-	if m.course.Loaded() {
+	if m.course.Loaded() || m.away() {
 		return 0, false
 	}
 	return m.paged.Add(pageEvery), true
 }
 
+// away says that the mirror is not to be asked: it has not answered the last question.
+func (m *mirror) away() bool { return m.impatient != nil && m.impatient.Away() }
+
 // record records the turn.
 func (m *mirror) record(ctx context.Context, l *lease.Ledger, turn *lease.Turn) error {
+	if m.impatient != nil {
+		return m.recordSoon(ctx, l, turn)
+	}
 	m.course.Number(l, turn, wall())
 	err := m.retry(ctx, l, turn, "recording a turn", func(ctx context.Context) error { return m.leader.config.Mirror.Apply(ctx, turn) })
 	if err != nil {
 		return fmt.Errorf("coordinator: recording turn %d: %w", turn.Seq, err)
 	}
+	m.applied(l, turn)
+	return nil
+}
+
+// applied notes that the mirror has a turn.
+func (m *mirror) applied(l *lease.Ledger, turn *lease.Turn) {
 	m.leader.applied.Store(turn.Seq)
 	m.course.Applied(l, turn)
-	return nil
 }
 
 // hasty is how long a request that does not wait is left without an answer while the
@@ -108,6 +124,9 @@ const hasty = 30 * time.Millisecond
 // it may have been recorded, and a number never serves two turns. Where the mirror has
 // lost something, all is written back first, and a turn that is to be recorded with it.
 func (m *mirror) retry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, what string, do func(context.Context) error) error {
+	if m.impatient != nil {
+		return m.hurry(ctx, l, turn, do)
+	}
 	var told time.Time
 	for {
 		err := m.once(ctx, do)
@@ -163,7 +182,7 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		if err != nil {
 			return err
 		}
-		next, won, err := m.course.Bid(l, seen, m.leader.clock.now(), wall(), rand.Uint64())
+		next, won, err := m.course.Bid(l, seen, m.leader.clock.now(), wall(), mark())
 		if err == nil && !won {
 			err = m.leader.config.Elector.Campaign(ctx, seen, next)
 		}
@@ -175,3 +194,6 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		return nil
 	})
 }
+
+// mark is that of a new epoch.
+func mark() uint64 { return rand.Uint64() }

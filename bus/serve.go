@@ -31,10 +31,13 @@ type ServeConfig struct {
 	Name string
 	// Version of the coordinator, as in semantic versioning; "0.0.0" if empty.
 	Version string
-	// Status gives the state of a key, or of everything for the empty key: a
+	// Status gives the state of a key, or of the whole partition for the empty key: a
 	// value to marshal as a JSON object, or a []byte that is one already. With
 	// nil the status is not served.
 	Status func(ctx context.Context, key lease.Key) (any, error)
+	// Admin is what the partitions that a coordinator serves have in common. With nil this
+	// one is found by itself, and its status is that of the cell.
+	Admin *Admin
 	// Recalls calls got for each recall, whoever its holder is, until ctx
 	// ends. got does not block. With nil no recalls are published.
 	Recalls func(ctx context.Context, got func(lease.Recall)) error

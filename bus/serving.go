@@ -7,22 +7,20 @@ import (
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"ration/lease"
 )
 
 // serving is one call of Serve.
 type serving struct {
-	nc      *nats.Conn
-	cfg     ServeConfig
-	subs    []*nats.Subscription
-	pings   *nats.Subscription
-	service micro.Service
-	stop    context.CancelCauseFunc
+	nc    *nats.Conn
+	cfg   ServeConfig
+	subs  []*nats.Subscription
+	pings *nats.Subscription
+	stop  context.CancelCauseFunc
 
-	statusMu sync.Mutex // held while the status is asked for
-	withdrew bool       // no more of that
+	questions *nats.Subscription // for the status
+	desk      *statusDesk
 
 	// cut ends the scope of requests under way, which outlives that of serving
 	// by the grace.

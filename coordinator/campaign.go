@@ -39,8 +39,15 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 	within, cancel := context.WithTimeout(ctx, c.config.Seat.TTL)
 	defer cancel()
 	seen, err := c.config.Elector.Look(within)
+	c.well.Store(err == nil)
+	if err == nil {
+		err = c.candidate.Divided(seen)
+	}
 	if err != nil {
 		return seat, false, err
+	}
+	if seen.Epoch != (lease.Epoch{}) {
+		c.agree()
 	}
 	heard := c.config.Hear(seen)
 	next, campaign, won := c.candidate.Watch(c.elapsed(), wall(), seen, heard)
@@ -67,8 +74,12 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 	}
 	c.candidate.Won(next)
 	c.know()
+	c.agree()
 	return next, true, nil
 }
+
+// agree notes that the mirror has as many partitions.
+func (c *Coordinator) agree() { c.agreeing.Do(func() { close(c.agreed) }) }
 
 // know lets others be told what the candidate knows.
 func (c *Coordinator) know() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,14 +9,18 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"ration/bus"
 	"ration/cmd/internal/cli"
-	"ration/coordinator"
 	"ration/lease"
 )
 
-const defaultListen = "127.0.0.1:4222"
+const (
+	defaultListen = "127.0.0.1:4222"
+	// defaultAfter is how long a newcomer has to be well before it gets partitions.
+	defaultAfter = 10 * time.Second
+)
 
 type serveCommand struct {
 	Policy string `help:"Policy file. Without it ./ration.yaml, or the built-in demo policy if there is none." placeholder:"FILE"`
@@ -26,6 +31,9 @@ type serveCommand struct {
 	keeping
 	cli.Connection
 	cli.Logging
+
+	// after is how long it has to be well before it claims partitions that others lead.
+	after time.Duration
 }
 
 // Help is the part of the help below the flags' summary.
@@ -44,6 +52,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	if err := c.settle(in); err != nil {
 		return err
 	}
+	c.after = cmp.Or(c.after, defaultAfter)
 	config, err := c.Config("coordinator "+c.Name, voice.Log)
 	if err != nil {
 		return err
@@ -64,7 +73,12 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		return cli.Stopped(soft, err, "NATS answered")
 	}
 	defer link.close()
-	site := &site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: policy, connected: link.connected}
+	site := (&site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: policy, connected: link.connected}).divide(c.Partitions)
+	if site.standsBy {
+		site.ask = func(ctx context.Context, n int, key lease.Key) ([]byte, error) {
+			return link.client.PartitionStatus(ctx, n, key)
+		}
+	}
 	stopNoting := context.AfterFunc(soft, func() { site.stopping.Store(true) })
 	defer stopNoting()
 	web, err := listenHTTP(c.HTTP, site)
@@ -79,64 +93,28 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		return cli.Stopped(soft, err, "Redis answered")
 	}
 	defer state.close()
-	coord, stopListening, err := c.coordinator(policy, state, link, voice)
+	cell, err := newCell(c, site, state, link, voice)
 	if err != nil {
 		return err
 	}
-	defer stopListening()
-	if c.Redis != "" {
-		voice.Say("%s stands by for cell %s (%s); %s, HTTP at http://%s; %s", c.Name, c.Cell, origin, link.place(in), web.addr, state.place)
+	defer cell.close()
+	where := fmt.Sprintf("%s, HTTP at http://%s; %s", link.place(in), web.addr, state.place)
+	if site.standsBy {
+		voice.Say("%s stands by for cell %s%s (%s); %s", c.Name, c.Cell, c.divided(", of "), origin, where)
 	}
-	err = coord.Run(soft, func(ctx context.Context, l *coordinator.Leader) error {
-		defer site.lead(l)()
-		return link.serve(ctx, bus.ServeConfig{
-			Lessor:  l,
-			Epoch:   l.Epoch,
-			Cell:    c.Cell,
-			Name:    c.Name,
-			Version: cli.Version(),
-			Status:  site.document,
-			Recalls: l.AllRecalls,
-			Log:     voice.Log,
-			Ready: func() {
-				site.serving.Store(true)
-				voice.Say("%s leads cell %s under %s (%s); %s, HTTP at http://%s; %s",
-					c.Name, c.Cell, origin, cli.Plural(len(policy.Limits), "limit"), link.place(in), web.addr, state.place)
-			},
-		})
-	})
-	if err == nil {
+	cell.all = fmt.Sprintf("%s leads cell %s%s under %s (%s); %s", c.Name, c.Cell, c.divided(", all "), origin, cli.Plural(len(policy.Limits), "limit"), where)
+	if err = cell.run(soft); err == nil {
 		voice.Say("%v: drained and stopped", context.Cause(soft))
 	}
 	return err
 }
 
-// coordinator makes the coordinator, which listens for others where its state is not its
-// own.
-func (c *serveCommand) coordinator(p *lease.Policy, state *kept, l *link, voice *cli.Voice) (coord *coordinator.Coordinator, stop func(), err error) {
-	config := coordinator.DefaultConfig(p)
-	config.Log = voice.Log
-	config.Seat.Name, config.Seat.TTL, config.Seat.Lag, config.Seat.Cold = c.Name, c.SeatTTL, c.RedisLag, c.ColdStart
-	config.Seat.Early = min(config.Seat.Early, c.SeatTTL)
-	state.config(&config)
-	if c.Redis == "" {
-		coord, err = coordinator.New(config)
-		return coord, func() {}, err
+// divided says how many partitions there are, where there are several.
+func (c *serveCommand) divided(before string) string {
+	if c.Partitions == 1 {
+		return ""
 	}
-	var ears *bus.Ears
-	known := func() bus.Known {
-		number, mirror, leads := coord.Known()
-		return bus.Known{Number: number, Mirror: mirror, Leads: leads}
-	}
-	config.Hear = func(s lease.Seat) coordinator.Heard { return hear(ears, known, s) }
-	if coord, err = coordinator.New(config); err != nil {
-		return nil, nil, err
-	}
-	ears, err = l.listen(bus.EarsConfig{Cell: c.Cell, Name: c.Name, Known: known, Every: config.LookEvery})
-	if err != nil {
-		return nil, nil, err
-	}
-	return coord, ears.Close, nil
+	return before + cli.Plural(c.Partitions, "partition")
 }
 
 // settle fills in what is not given.
@@ -196,9 +174,11 @@ type link struct {
 	where     string
 	joined    bool // the server is elsewhere
 	connected func() bool
+	client    *bus.Client
 	serve     func(context.Context, bus.ServeConfig) error
-	close     func()
+	admin     func(bus.AdminConfig) *bus.Admin
 	listen    func(bus.EarsConfig) (*bus.Ears, error)
+	close     func()
 }
 
 // place says where NATS is, and what made this process join it if it did.
@@ -220,8 +200,8 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 			return nil, unreachable(err)
 		}
 		where := bus.Redacted(nc.ConnectedUrl())
+		client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
 		if c.Redis == "" { // else it stands by
-			client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
 			if err := alone(ctx, client, nc.IsConnected, c.Cell, where, config.Wait); err != nil {
 				nc.Close()
 				return nil, err
@@ -231,9 +211,11 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 			where:     where,
 			joined:    true,
 			connected: nc.IsConnected,
+			client:    client,
 			serve: func(ctx context.Context, serve bus.ServeConfig) error {
 				return bus.Serve(ctx, nc, serve)
 			},
+			admin:  func(admin bus.AdminConfig) *bus.Admin { return bus.NewAdmin(nc, admin) },
 			listen: func(ears bus.EarsConfig) (*bus.Ears, error) { return bus.Listen(nc, ears) },
 			close:  nc.Close,
 		}, nil
@@ -250,9 +232,11 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 	return &link{
 		where:     server.URL(),
 		connected: nc.IsConnected,
+		client:    bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell}),
 		serve: func(ctx context.Context, serve bus.ServeConfig) error {
 			return bus.Serve(ctx, nc, serve)
 		},
+		admin:  func(admin bus.AdminConfig) *bus.Admin { return bus.NewAdmin(nc, admin) },
 		listen: func(ears bus.EarsConfig) (*bus.Ears, error) { return bus.Listen(nc, ears) },
 		close: func() {
 			nc.Close()

@@ -147,6 +147,7 @@ func (s *serving) withdraw() {
 	}
 	// Its last question may be under way, on a goroutine of the connection.
 	s.desk.close()
+	s.resets.close()
 }
 
 func (s *serving) statistics() statistics {

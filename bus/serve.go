@@ -38,6 +38,9 @@ type ServeConfig struct {
 	// Admin is what the partitions that a coordinator serves have in common. With nil this
 	// one is found by itself, and its status is that of the cell.
 	Admin *Admin
+	// ResetClock takes the wall clock for calendar time, and gives what that has changed, as
+	// Status does. With nil it is not served.
+	ResetClock func(ctx context.Context) (any, error)
 	// Recalls calls got for each recall, whoever its holder is, until ctx
 	// ends. got does not block. With nil no recalls are published.
 	Recalls func(ctx context.Context, got func(lease.Recall)) error
@@ -151,6 +154,9 @@ func (s *serving) start(ctx context.Context) error {
 	}
 	if err := s.answerPings(n); err != nil {
 		return fmt.Errorf("bus: subscribing to pings of partition %d: %w", n, err)
+	}
+	if err := s.answerResets(ctx); err != nil {
+		return fmt.Errorf("bus: subscribing to resets of partition %d: %w", n, err)
 	}
 	if err := s.announce(ctx); err != nil {
 		return fmt.Errorf("bus: adding the service: %w", err)

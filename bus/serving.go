@@ -21,6 +21,7 @@ type serving struct {
 
 	questions *nats.Subscription // for the status
 	desk      *statusDesk
+	resets    resets
 
 	// cut ends the scope of requests under way, which outlives that of serving
 	// by the grace.

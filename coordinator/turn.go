@@ -131,6 +131,11 @@ func (t *turns) step(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	for i := range t.came {
+		if e := &t.came[i]; e.change != nil {
+			e.change(t.ledger)
+		}
+	}
 	t.ledger.Wall(t.leader.clock.read())
 	turn := t.ledger.Turn(t.leader.clock.now(), t.in)
 	if err := t.mirror.record(ctx, t.ledger, turn); err != nil {

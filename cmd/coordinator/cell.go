@@ -134,6 +134,7 @@ func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error 
 		Version:    cli.Version(),
 		Status:     func(ctx context.Context, key lease.Key) (any, error) { return c.site.partition(ctx, p, key) },
 		Admin:      c.admin,
+		ResetClock: func(ctx context.Context) (any, error) { return c.site.resetClock(ctx, l) },
 		Recalls:    l.AllRecalls,
 		Log:        c.voice.Log,
 		Ready:      func() { c.count(p, 1) },

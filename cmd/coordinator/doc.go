@@ -4,6 +4,7 @@
 //	coordinator [serve]      lead; it brings a NATS server with it unless --nats or NATS_URL names one
 //	coordinator check FILE   say what a policy means, and what it costs
 //	coordinator status [KEY] show windows, holders and the line
+//	coordinator reset --clock take the wall clock for calendar time, at once
 //	coordinator healthcheck  exit 0 if a coordinator on this machine is ready
 //	coordinator version
 //

@@ -50,6 +50,8 @@ type partition struct {
 	Epoch  uint64 `json:"epoch"`
 	// Problem says why nothing is known of the partition, if so.
 	Problem string `json:"problem,omitempty"`
+	// Behind is there while promise 1 is off.
+	Behind *behindState `json:"behind,omitempty"`
 }
 
 type amount struct {

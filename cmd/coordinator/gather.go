@@ -103,7 +103,7 @@ func (s *site) partition(ctx context.Context, p *part, key lease.Key) (*document
 	d.State = s.state
 	d.Divided = len(s.parts)
 	d.Unknown = key != "" && s.policy.Unknown == lease.RefuseUnknown && len(s.policy.Match(key)) == 0
-	d.Partitions = []partition{{N: p.n, Leader: s.name, Epoch: l.Epoch().Number}}
+	d.Partitions = []partition{{N: p.n, Leader: s.name, Epoch: l.Epoch().Number, Behind: newBehind(l)}}
 	return d, nil
 }
 

@@ -83,7 +83,7 @@ func metricsHandler(s *site) http.Handler {
 
 // Describe gives what Collect may send.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys} {
+	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys, metricBehind, metricBehindFor, metricUnrecorded} {
 		to <- d
 	}
 	for _, m := range measured {
@@ -117,6 +117,7 @@ func (p *part) collect(to chan<- prometheus.Metric) {
 		return
 	}
 	gauge(metricEpoch, float64(leader.Epoch().Number), n)
+	p.collectBehind(leader, to)
 	status, err := p.summary(context.Background())
 	if err != nil {
 		return

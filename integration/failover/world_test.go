@@ -45,6 +45,10 @@ type member struct {
 }
 
 func newWorld(t *testing.T, guard string) *world {
+	return newWorldUnder(t, fmt.Sprintf("limits:\n  - {key: %s, rules: [%s], guard: %s}\n  - {key: probe, rules: [1000000/1s]}\n", key, contract, guard))
+}
+
+func newWorldUnder(t *testing.T, text string) *world {
 	h := harness.New(t)
 	w := &world{t: t, h: h, redis: h.Redis()}
 	addr, err := harness.FreeAddr()
@@ -57,7 +61,7 @@ func newWorld(t *testing.T, guard string) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { direct.Close() })
 	w.seat = direct.Mirror("default", 0)
-	policy := h.Policy(fmt.Sprintf("limits:\n  - {key: %s, rules: [%s], guard: %s}\n  - {key: probe, rules: [1000000/1s]}\n", key, contract, guard))
+	policy := h.Policy(text)
 	for _, name := range []string{"a", "b"} {
 		m := &member{name: name, redis: h.Wire(w.redis.Addr), nats: h.Wire(addr)}
 		m.args = harness.CoordinatorConfig{
@@ -149,7 +153,10 @@ func (w *world) startWorker() *worker {
 // spends is every call of all.
 func (w *world) spends() []oracle.Spend {
 	w.t.Helper()
-	spends := w.load.all()
+	var spends []oracle.Spend
+	if w.load != nil {
+		spends = w.load.all()
+	}
 	for _, k := range w.workers {
 		some, err := oracle.ReadFiles(k.log)
 		if !errors.Is(err, oracle.ErrTorn) { // the one that was killed

@@ -21,6 +21,8 @@ type impatient struct {
 	asking  bool
 	follows chan func() error // what follows from the answer
 	failure error             // the last
+	said    time.Time         // when it was said last that it is away
+	saying  bool              // that it is back is to be said
 	scope   sync.WaitGroup
 }
 
@@ -78,13 +80,30 @@ func (m *mirror) hurry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, d
 			}
 		case <-patience.C:
 			if m.impatient.Late(l, turn, time.Now()) {
-				m.leader.config.Log.Warn("the mirror does not answer; grants go on without it, and are forgotten if this coordinator ends before it has caught up", "error", m.impatient.failure)
+				m.sayAway()
 			}
 			m.tell()
 			return errAway
 		}
 	}
 	return nil
+}
+
+// sayAway says that the mirror is away; of one that is so again and again, now and then.
+func (m *mirror) sayAway() {
+	i := m.impatient
+	if i.saying = i.said.IsZero() || time.Since(i.said) >= 5*time.Second; i.saying {
+		i.said = time.Now()
+		m.leader.config.Log.Warn("the mirror does not answer; grants go on without it, and are forgotten if this coordinator ends before it has caught up", "error", i.failure)
+	}
+}
+
+// sayCaughtUp says that the mirror has caught up, if it was said that it is away.
+func (m *mirror) sayCaughtUp(b Behind) {
+	if m.impatient.saying {
+		m.leader.config.Log.Info("the mirror has caught up; every grant is recorded again before it is told",
+			"after", time.Since(b.Since).Round(time.Millisecond), "leases", b.Leases, "tokens", b.Granted.Tokens, "slots", b.Granted.Slots)
+	}
 }
 
 // again asks do of the mirror.
@@ -162,7 +181,6 @@ func (m *mirror) answered(l *lease.Ledger, turn *lease.Turn) {
 		m.applied(l, turn)
 	}
 	m.impatient.Back(l)
-	m.leader.config.Log.Info("the mirror answers; writing back what it lacks")
 	m.tell()
 }
 
@@ -191,8 +209,7 @@ func (m *mirror) recordSoon(ctx context.Context, l *lease.Ledger, turn *lease.Tu
 	m.applied(l, &given)
 	before, _ := i.Behind()
 	if i.Recorded(&given) {
-		m.leader.config.Log.Info("the mirror has caught up; every grant is recorded again before it is told",
-			"after", time.Since(before.Since).Round(time.Millisecond), "leases", before.Leases, "tokens", before.Granted.Tokens, "slots", before.Granted.Slots)
+		m.sayCaughtUp(before)
 		m.tell()
 	}
 	return nil

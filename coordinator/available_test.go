@@ -3,7 +3,6 @@ package coordinator_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -17,87 +16,6 @@ import (
 	"ration/coordinator"
 	"ration/lease"
 )
-
-// absent is a mirror that can be away altogether: what it is asked fails, or hangs, or is
-// done and the answer is lost.
-type absent struct {
-	*coordinator.Memory
-	how  string
-	away atomic.Bool
-	slow time.Duration // a turn takes so long
-
-	mu   sync.Mutex
-	seqs []uint64 // of the turns that were given, again and again
-}
-
-var ways = []string{"fails", "hangs", "loses the answer"}
-
-// asked gives what becomes of a question: whether it is done, and its error.
-func (a *absent) asked(ctx context.Context) (done bool, err error) {
-	switch {
-	case !a.away.Load():
-		return true, nil
-	case a.how == "hangs":
-		<-ctx.Done()
-		return false, ctx.Err()
-	}
-	return a.how == "loses the answer", errors.New("away")
-}
-
-func (a *absent) Apply(ctx context.Context, t *lease.Turn) error {
-	a.mu.Lock()
-	a.seqs = append(a.seqs, t.Seq)
-	a.mu.Unlock()
-	time.Sleep(a.slow)
-	done, err := a.asked(ctx)
-	if done {
-		err = errors.Join(err, a.Memory.Apply(ctx, t))
-	}
-	return err
-}
-
-func (a *absent) Load(ctx context.Context, e lease.Epoch, keys []lease.Key) ([]lease.Record, error) {
-	if _, err := a.asked(ctx); err != nil {
-		return nil, err
-	}
-	return a.Memory.Load(ctx, e, keys)
-}
-
-func (a *absent) Keys(ctx context.Context, e lease.Epoch, from string) ([]lease.Key, string, error) {
-	if _, err := a.asked(ctx); err != nil {
-		return nil, "", err
-	}
-	return a.Memory.Keys(ctx, e, from)
-}
-
-func (a *absent) Look(ctx context.Context) (lease.Seat, error) {
-	if _, err := a.asked(ctx); err != nil {
-		return lease.Seat{}, err
-	}
-	return a.Memory.Look(ctx)
-}
-
-func (a *absent) Campaign(ctx context.Context, seen, next lease.Seat) error {
-	done, err := a.asked(ctx)
-	if done {
-		err = errors.Join(err, a.Memory.Campaign(ctx, seen, next))
-	}
-	return err
-}
-
-func (a *absent) Renew(ctx context.Context, e lease.Epoch, p lease.Pulse) error {
-	if _, err := a.asked(ctx); err != nil {
-		return err
-	}
-	return a.Memory.Renew(ctx, e, p)
-}
-
-func (a *absent) Resign(ctx context.Context, e lease.Epoch) error {
-	if _, err := a.asked(ctx); err != nil {
-		return err
-	}
-	return a.Memory.Resign(ctx, e)
-}
 
 // log is what a coordinator has written.
 type log struct {
@@ -192,7 +110,7 @@ func TestGrantsGoOnWithoutTheMirror(t *testing.T) {
 				lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
 					refused(ctx, t, l, of("a", 20))
 				})
-				for _, line := range []string{"the mirror does not answer; grants go on without it", "the mirror answers; writing back", "the mirror has caught up"} {
+				for _, line := range []string{"the mirror does not answer; grants go on without it", "the mirror has caught up"} {
 					require.Contains(t, told.String(), line)
 				}
 			})
@@ -367,7 +285,7 @@ func TestMirrorIsCaughtUpInParts(t *testing.T) {
 	const keys = 1000
 	forgotten := func(t *testing.T, then func(ctx context.Context, t *testing.T, l *coordinator.Leader)) string {
 		cfg, mirror, told := availably(t, `limits: [{key: "{k}", rules: [1/1h]}]`, "fails")
-		mirror.slow = 5 * time.Millisecond
+		mirror.slow.Store(int64(5 * time.Millisecond))
 		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
 			mirror.away.Store(true)
 			for seq := range uint64(keys) {
@@ -407,5 +325,29 @@ func TestMirrorIsCaughtUpInParts(t *testing.T) {
 		})
 		require.NotContains(t, told, "is forgotten")
 		require.Contains(t, told, "has caught up")
+	})
+}
+
+// TestMirrorThatIsSlowAgainAndAgain is not said to be away each time, and has all in the end.
+func TestMirrorThatIsSlowAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, mirror, told := availably(t, `limits: [{key: "{k}", rules: [1/1h]}]`, "fails")
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			const asks = 400
+			for seq := range uint64(asks) {
+				mirror.slow.Store(int64(time.Duration(seq%2) * 35 * time.Millisecond))
+				began := time.Now()
+				granted(ctx, t, l, of(lease.Key(fmt.Sprint(seq)), seq))
+				require.LessOrEqual(t, time.Since(began), 100*time.Millisecond)
+				time.Sleep(50 * time.Millisecond)
+			}
+			mirror.slow.Store(0)
+			caughtUp(t, l)
+			require.LessOrEqual(t, bytes.Count([]byte(told.String()), []byte("does not answer")), 6)
+			require.Positive(t, bytes.Count([]byte(told.String()), []byte("caught up")))
+			for seq := range asks {
+				require.Len(t, record(t, mirror.Memory, lease.Key(fmt.Sprint(seq))).Windows, 1)
+			}
+		})
 	})
 }

@@ -24,7 +24,7 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 			return lease.Seat{}, err
 		case err != nil && time.Since(told) >= time.Second:
 			told = time.Now()
-			c.config.Log.Warn("the mirror fails; nobody can lead until it works", "error", err)
+			c.config.Log.Warn("the mirror fails; no seat can be won until it works", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -112,6 +112,9 @@ func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 		case errors.Is(err, lease.ErrLost):
 			l.poke()
 		case err == nil:
+			if _, behind := l.Behind(); behind {
+				continue // what the mirror lacks would be forgotten
+			}
 			if to := c.config.Yield(); to != "" {
 				return fmt.Errorf("%w: %s", errYielded, to)
 			}

@@ -60,6 +60,9 @@ func (l *Ledger) Owe() { l.unrecorded = true }
 func (l *Ledger) OweTurn(t *Turn) {
 	for _, c := range t.Changes {
 		l.owed.add(c.Key, true)
+		if a, ok := l.accounts.Get(c.Key); ok {
+			a.written, a.copied = 0, nil
+		}
 	}
 }
 

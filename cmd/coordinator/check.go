@@ -125,7 +125,7 @@ func printCheck(s cli.Streams, c checked) error {
 	}
 	fmt.Fprintf(s.Out, "%s is good: %s; a key that none names is %s\n", c.File, cli.Plural(len(c.Limits), "limit"), unknown)
 	if c.Mirror == lease.AvailableMirror.String() {
-		fmt.Fprintln(s.Out, "mirror: available: while Redis is away grants go on, and if the leader dies then they are forgotten")
+		fmt.Fprintln(s.Out, "mirror: available: while the mirror is away grants go on, and are forgotten if the leader dies then")
 	}
 	for _, l := range c.Limits {
 		fmt.Fprintf(s.Out, "\n%s  (line %d", cli.Printable(l.Key, 200), l.Line)

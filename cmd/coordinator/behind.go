@@ -69,7 +69,7 @@ func behind(partitions []partition) []string {
 var (
 	metricBehind     = metric("mirror_behind", "1 while grants are told before they are recorded, or the mirror has not caught up since: promise 1 is off.")
 	metricBehindFor  = metric("mirror_behind_seconds", "For how long that has been so; 0 if it is not.")
-	metricUnrecorded = metric("tokens_unrecorded", "Tokens granted since without a record, which are forgotten if the leader ends.")
+	metricUnrecorded = metric("mirror_behind_tokens", "Tokens granted since without a record, which are forgotten if the leader ends.")
 )
 
 func (p *part) collectBehind(l *coordinator.Leader, to chan<- prometheus.Metric) {

@@ -82,13 +82,13 @@ func TestStatusAndMetricsFollowTheMirror(t *testing.T) {
 			require.NoError(t, err)
 			return d.(*document).Partitions[0].Behind
 		}
-		require.Nil(t, tells(`ration_mirror_behind{partition="0"} 0`, `ration_mirror_behind_seconds{partition="0"} 0`, `ration_tokens_unrecorded{partition="0"} 0`))
+		require.Nil(t, tells(`ration_mirror_behind{partition="0"} 0`, `ration_mirror_behind_seconds{partition="0"} 0`, `ration_mirror_behind_tokens{partition="0"} 0`))
 		mirror.away.Store(true)
 		two := lease.Amount{Tokens: 2}
 		a, err := l.Acquire(ctx, lease.Request{ID: lease.ID{Holder: lease.Holder{Name: "w"}, Seq: 1}, Keys: []lease.Key{"k"}, Want: two, Need: two})
 		require.NoError(t, err)
 		require.Equal(t, lease.Granted, a.Outcome)
-		b := tells(`ration_mirror_behind{partition="0"} 1`, `ration_tokens_unrecorded{partition="0"} 2`)
+		b := tells(`ration_mirror_behind{partition="0"} 1`, `ration_mirror_behind_tokens{partition="0"} 2`)
 		require.NotNil(t, b)
 		require.True(t, b.Away)
 		require.Equal(t, int64(1), b.Leases)

@@ -15,7 +15,7 @@ import (
 // done and the answer is lost.
 type absent struct {
 	*coordinator.Memory
-	how  string
+	how  atomic.Pointer[string]
 	away atomic.Bool
 	slow atomic.Int64 // a turn takes so many nanoseconds
 
@@ -30,11 +30,11 @@ func (a *absent) asked(ctx context.Context) (done bool, err error) {
 	switch {
 	case !a.away.Load():
 		return true, nil
-	case a.how == "hangs":
+	case *a.how.Load() == "hangs":
 		<-ctx.Done()
 		return false, ctx.Err()
 	}
-	return a.how == "loses the answer", errors.New("away")
+	return *a.how.Load() == "loses the answer", errors.New("away")
 }
 
 func (a *absent) Apply(ctx context.Context, t *lease.Turn) error {

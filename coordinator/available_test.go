@@ -38,7 +38,8 @@ func (l *log) String() string {
 func availably(t *testing.T, limits, how string) (coordinator.Config, *absent, *log) {
 	t.Helper()
 	cfg := config(t, "mirror: available\n"+limits)
-	mirror, told := &absent{Memory: coordinator.NewMemory(), how: how}, &log{}
+	mirror, told := &absent{Memory: coordinator.NewMemory()}, &log{}
+	mirror.how.Store(&how)
 	cfg.Mirror, cfg.Elector = mirror, mirror
 	cfg.Log = slog.New(slog.NewTextHandler(told, nil))
 	return cfg, mirror, told

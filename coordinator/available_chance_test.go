@@ -21,7 +21,7 @@ import (
 // starts from a copy of the mirror, as if the leader had been killed then, knows the same.
 func TestNoMoreThanTheLimitIsGrantedAsLongAsTheLeaderLives(t *testing.T) {
 	counts := map[string]int{}
-	for seed := range uint64(100) {
+	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newAbsences(t, seed, counts)
 			for range 3 {

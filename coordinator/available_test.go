@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -278,6 +279,45 @@ type unpaged struct{ *absent }
 
 func (*unpaged) Keys(context.Context, lease.Epoch, string) ([]lease.Key, string, error) {
 	return nil, "more", nil
+}
+
+// TestKeysThatCouldNotBeLoadedAreLoadedLater: those that a page has listed are not forgotten
+// where the mirror does not give their records.
+func TestKeysThatCouldNotBeLoadedAreLoadedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, mirror, _ := availably(t, `limits: [{key: "{k}", rules: [1/1h]}]`, "fails")
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			granted(ctx, t, l, of("a", 1))
+			granted(ctx, t, l, of("b", 2))
+		})
+		unread := &unread{absent: mirror}
+		unread.is.Store(true)
+		cfg.Mirror = unread
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			time.Sleep(time.Second)
+			b, _ := l.Behind()
+			require.True(t, b.Away)
+			unread.is.Store(false)
+			caughtUp(t, l)
+			time.Sleep(time.Second)
+			mirror.away.Store(true)
+			refused(ctx, t, l, of("a", 3)) // which it knows
+			refused(ctx, t, l, of("b", 4))
+		})
+	})
+}
+
+// unread is a mirror that lists its keys, and may not give their records.
+type unread struct {
+	*absent
+	is atomic.Bool
+}
+
+func (u *unread) Load(ctx context.Context, e lease.Epoch, keys []lease.Key) ([]lease.Record, error) {
+	if u.is.Load() {
+		return nil, errors.New("away")
+	}
+	return u.absent.Load(ctx, e, keys)
 }
 
 // TestMirrorIsCaughtUpInParts, while requests are answered; and when a leader ends, before

@@ -16,7 +16,8 @@ import (
 type mirror struct {
 	leader *Leader
 	course *Course
-	from   string // where loading all goes on
+	listed []lease.Key // to be loaded next, unless they have been
+	from   string      // where listing goes on
 	paged  algo.Instant
 	// impatient is nil unless the policy lets grants go on without the mirror.
 	impatient *impatient
@@ -49,36 +50,39 @@ const (
 	pageMost  = 128
 )
 
-// loadSome loads some of the keys that nobody has asked for yet.
+// loadSome loads some of the keys that nobody has asked for yet, and so few at a time
+// that nobody waits for long who asks meanwhile.
 func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 	now := m.leader.clock.now()
-	if m.course.Loaded() || m.away() || now.Sub(m.paged) < pageEvery {
+	if m.course.Loaded() || m.away() || len(m.listed) == 0 && now.Sub(m.paged) < pageEvery {
 		return nil
 	}
-	m.paged = now
-	var keys []lease.Key
-	next := m.from
-	err := m.retry(ctx, l, nil, "listing keys", func(ctx context.Context) (err error) {
-		keys, next, err = m.leader.config.Mirror.Keys(ctx, m.course.Epoch(), m.from)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("coordinator: listing keys: %w", err)
+	if len(m.listed) == 0 {
+		m.paged = now
+		from, next := m.from, ""
+		var keys []lease.Key
+		err := m.retry(ctx, l, nil, "listing keys", func(ctx context.Context) (err error) {
+			keys, next, err = m.leader.config.Mirror.Keys(ctx, m.course.Epoch(), from)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("coordinator: listing keys: %w", err)
+		}
+		m.listed, m.from = keys, next
 	}
 	var missing []lease.Key
-	for _, k := range keys {
-		if !l.Has(k) {
-			missing = append(missing, k)
+	rest := m.listed
+	for len(rest) > 0 && len(missing) < pageMost {
+		if !l.Has(rest[0]) {
+			missing = append(missing, rest[0])
 		}
+		rest = rest[1:]
 	}
-	for len(missing) > 0 {
-		n := min(len(missing), pageMost)
-		if err := m.load(ctx, l, missing[:n]); err != nil {
-			return err
-		}
-		missing = missing[n:]
+	if err := m.load(ctx, l, missing); err != nil {
+		return err // they are still to be loaded if it goes on
 	}
-	if m.from = next; next == "" {
+	m.listed = rest
+	if len(m.listed) == 0 && m.from == "" {
 		m.course.AllLoaded(l)
 	}
 	return nil
@@ -86,8 +90,11 @@ func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 
 // next is when there is more to load.
 func (m *mirror) next() (algo.Instant, bool) {
-	if m.course.Loaded() || m.away() {
+	switch {
+	case m.course.Loaded() || m.away():
 		return 0, false
+	case len(m.listed) > 0:
+		return m.paged, true
 	}
 	return m.paged.Add(pageEvery), true
 }

@@ -121,7 +121,7 @@ func (w *world) handsOn(m *member) *member {
 // while it is gone, and then comes back empty. Each time it is caught up, and then the leader
 // is killed: its successor knows all, and no call breaks the contract. B124, B128.
 func TestGrantsGoOnWithoutRedis(t *testing.T) {
-	w := newWorldUnder(t, fmt.Sprintf("mirror: available\nlimits:\n  - {key: %s, rules: [%q, %q, %q]}\n", key, "200/1s", "550/3s", "16 concurrent"))
+	w := newWorld(t, fmt.Sprintf("mirror: available\nlimits:\n  - {key: %s, rules: [%q, %q, %q]}\n", key, "200/1s", "550/3s", "16 concurrent"))
 	m := w.leader()
 	nc, err := bus.Connect(w.nats, bus.ConnectConfig{Name: "asks for the status", Wait: 10 * time.Second})
 	require.NoError(t, err)

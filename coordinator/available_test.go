@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -307,10 +308,22 @@ func TestKeysThatCouldNotBeLoadedAreLoadedLater(t *testing.T) {
 	})
 }
 
-// unread is a mirror that lists its keys, and may not give their records.
+// unread is a mirror that lists its keys one by one, and may not give their records.
 type unread struct {
 	*absent
 	is atomic.Bool
+}
+
+func (u *unread) Keys(ctx context.Context, e lease.Epoch, from string) ([]lease.Key, string, error) {
+	all, _, err := u.absent.Keys(ctx, e, "")
+	i, _ := strconv.Atoi(from)
+	switch {
+	case err != nil || i >= len(all):
+		return nil, "", err
+	case i == len(all)-1:
+		return all[i:], "", nil
+	}
+	return all[i : i+1], strconv.Itoa(i + 1), nil
 }
 
 func (u *unread) Load(ctx context.Context, e lease.Epoch, keys []lease.Key) ([]lease.Record, error) {

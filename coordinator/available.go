@@ -80,8 +80,9 @@ func (m *mirror) hurry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, d
 			}
 		case <-patience.C:
 			if m.impatient.Late(l, turn, time.Now()) {
-				m.sayAway()
+				m.impatient.saying = false
 			}
+			m.sayAway()
 			m.tell()
 			return errAway
 		}
@@ -89,11 +90,13 @@ func (m *mirror) hurry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, d
 	return nil
 }
 
-// sayAway says that the mirror is away; of one that is so again and again, now and then.
+// sayAway says once that the mirror is away: of one that is so again and again only now and
+// then, unless it lasts.
 func (m *mirror) sayAway() {
 	i := m.impatient
-	if i.saying = i.said.IsZero() || time.Since(i.said) >= 5*time.Second; i.saying {
-		i.said = time.Now()
+	b, _ := i.Behind()
+	if !i.saying && (i.said.IsZero() || time.Since(i.said) >= 5*time.Second || time.Since(b.Since) >= time.Second) {
+		i.saying, i.said = true, time.Now()
 		m.leader.config.Log.Warn("the mirror does not answer; grants go on without it, and are forgotten if this coordinator ends before it has caught up", "error", i.failure)
 	}
 }
@@ -118,7 +121,9 @@ func (m *mirror) again(ctx context.Context, l *lease.Ledger, turn *lease.Turn, d
 		case errors.Is(err, lease.ErrFenced):
 			return err
 		default:
-			m.impatient.failure = err
+			if m.impatient.failure = err; m.impatient.Away() {
+				m.sayAway()
+			}
 			m.again(ctx, l, turn, do)
 		}
 		return nil

@@ -129,7 +129,7 @@ func (w *crowd) fair(what string) {
 // TestThreeCoordinatorsShareAndThenRest: whatever comes, once the newcomers are there
 // long enough all is fair, by no more handovers than it takes, and then nothing moves.
 func TestThreeCoordinatorsShareAndThenRest(t *testing.T) {
-	for seed := range uint64(64) {
+	for seed := range uint64(32) {
 		partitions := 1 + int(seed%16)
 		w := newCrowd(t, seed, partitions, "a")
 		w.step()
@@ -142,14 +142,14 @@ func TestThreeCoordinatorsShareAndThenRest(t *testing.T) {
 		w.fair(fmt.Sprintf("seed %d, three", seed))
 		moves := w.moves
 		require.LessOrEqual(t, moves, partitions+1, "seed %d", seed)
-		w.pass(5 * time.Minute)
+		w.pass(2 * time.Minute)
 		require.Equal(t, moves, w.moves, "seed %d: it does not flap", seed)
 
 		w.leave("a")
 		w.pass(30 * time.Second)
 		w.fair(fmt.Sprintf("seed %d, without a", seed))
 		moves = w.moves
-		w.pass(5 * time.Minute)
+		w.pass(2 * time.Minute)
 		require.Equal(t, moves, w.moves, "seed %d: it does not flap without a", seed)
 	}
 }

@@ -109,6 +109,8 @@ func TestAnotherNumberOfPartitionsIsRefused(t *testing.T) {
 		lead(t, cfg, func(ctx context.Context, t *testing.T, _ *coordinator.Leader) {
 			c, err := coordinator.New(other)
 			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
 			err = c.Run(ctx, func(context.Context, *coordinator.Leader) error { panic("it leads") })
 			require.ErrorIs(t, err, lease.ErrPartitions)
 			require.ErrorContains(t, err, "its mirror has 4, this coordinator 8; start it with --partitions 4")

@@ -29,7 +29,7 @@ type serveCommand struct {
 
 // Help is the part of the help below the flags' summary.
 func (*serveCommand) Help() string {
-	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With NATS_URL set it joins that NATS system, as with --nats, unless --listen is given. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
+	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With --redis any number stand by for each other, and with --partitions they share the tenants. With NATS_URL set it joins that NATS system, as with --nats, unless --listen is given. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
 
 Example:
 

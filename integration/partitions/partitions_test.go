@@ -18,6 +18,7 @@ import (
 // TestPartitionsAreSharedAndTakenOver is a life of a cell of four partitions. (Attack 12
 // is the coordinator that counts otherwise, B145 the leader that is stopped or killed.)
 func TestPartitionsAreSharedAndTakenOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a := w.start("a")
 	w.led("who comes first leads all", map[string]int{"a": 4})
@@ -50,6 +51,35 @@ func TestPartitionsAreSharedAndTakenOver(t *testing.T) {
 	require.Zero(t, w.h.Stop(a.Process))
 	_, err := w.status()
 	require.ErrorContains(t, err, "exit code 5")
+}
+
+// TestNumberOfPartitionsIsChanged as docs/operations.md has it: workers go on meanwhile, and
+// learn of fewer and of more.
+func TestNumberOfPartitionsIsChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, err := ration.Connect(w.nats)
+	require.NoError(t, err)
+	var limiters []*ration.Limiter
+	for i := range 8 {
+		l, err := client.Limiter(fmt.Sprintf("t%d", i))
+		require.NoError(t, err)
+		limiters = append(limiters, l)
+	}
+	for _, count := range []int{4, 2, 8, 1} {
+		c := w.h.Coordinator(harness.CoordinatorConfig{Policy: w.policy, NATS: w.nats, Args: w.args("a", count)})
+		w.h.Line(c.Process, "a leads cell default")
+		for i, l := range limiters {
+			ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+			// More than it can have at hand of the coordinator before.
+			require.NoError(t, l.WaitN(ctx, 900), "tenant %d of %d partitions\n%s", i, count, c.Output())
+			cancel()
+		}
+		require.Zero(t, w.h.Stop(c.Process))
+		w.redis.Kill()
+		w.redis.Start()
+	}
+	require.NoError(t, client.Close(t.Context()))
 }
 
 // refused starts a coordinator that takes the cell for one of so many partitions: it says
@@ -107,6 +137,7 @@ func (w *world) load() (stop func() error) {
 // TestLeaderThatIsStoppedLosesAllAndClaimsLater: who wakes may write nothing, and is as
 // new.
 func TestLeaderThatIsStoppedLosesAllAndClaimsLater(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a := w.start("a")
 	w.led("who comes first leads all", map[string]int{"a": 4})
@@ -117,4 +148,33 @@ func TestLeaderThatIsStoppedLosesAllAndClaimsLater(t *testing.T) {
 	require.NoError(t, a.Signal(syscall.SIGCONT))
 	w.led("it gets half again, as a newcomer does", map[string]int{"a": 2, "b": 2})
 	w.served()
+}
+
+// TestOneNumberOfPartitionsWins: of two coordinators that start on an empty Redis at one
+// instant and count otherwise, one leads all of its own partitions, and the other ends,
+// before it led any.
+func TestOneNumberOfPartitionsWins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	started := map[int]*harness.Process{}
+	for _, count := range []int{4, 8} {
+		addr, err := harness.FreeAddr()
+		require.NoError(t, err)
+		started[count] = w.h.Start(harness.Command{
+			Path: w.h.Bin("coordinator").Path("coordinator"),
+			Args: append([]string{"--policy", w.policy, "--nats", w.nats, "--http", addr}, w.args(fmt.Sprintf("of-%d", count), count)...),
+		})
+	}
+	lost, won := 4, 8
+	select {
+	case <-started[4].Ended():
+	case <-started[8].Ended():
+		lost, won = 8, 4
+	case <-time.After(harness.Patience):
+		t.Fatal("both go on")
+	}
+	require.Equal(t, 1, w.h.Wait(started[lost]), started[lost].Output())
+	require.Contains(t, started[lost].Stderr(), fmt.Sprintf("start it with --partitions %d", won))
+	require.NotContains(t, started[lost].Output(), fmt.Sprintf("of-%d leads", lost))
+	w.h.Line(started[won], fmt.Sprintf("of-%d leads cell default, all %d partitions", won, won))
 }

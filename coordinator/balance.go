@@ -49,6 +49,7 @@ type Peer struct {
 // gift is what a claimant was handed last.
 type gift struct {
 	at   time.Duration
+	n    int // the partition
 	led  int // it led so many then
 	wait time.Duration
 }
@@ -143,17 +144,22 @@ func (b *Balance) Yield(now time.Duration, n int) (to Peer, yields bool) {
 	if p == nil || b.leaving != none || n >= len(b.own) || !b.own[n] || len(p.Leads)+2 > b.leads() {
 		return Peer{}, false
 	}
-	last, again := b.given[p.ID]
-	taken := len(p.Leads) > last.led
-	if again && !taken && now-last.at < last.wait {
-		return Peer{}, false
-	}
-	next := gift{at: now, led: len(p.Leads), wait: b.config.After}
-	if again && !taken {
+	next := gift{at: now, n: n, led: len(p.Leads), wait: b.config.After}
+	if last, again := b.given[p.ID]; again && !b.taken(last, p) {
+		if now-last.at < last.wait {
+			return Peer{}, false
+		}
 		next.wait = min(giftWait, 2*last.wait)
 	}
 	b.given[p.ID], b.leaving, b.left = next, n, now
 	return *p, true
+}
+
+// taken says that what a claimant was handed last was of use: it leads more than then, or
+// somebody else was quicker.
+func (b *Balance) taken(last gift, p *Peer) bool {
+	return len(p.Leads) > last.led ||
+		slices.ContainsFunc(b.peers, func(p Peer) bool { return slices.Contains(p.Leads, last.n) })
 }
 
 // claimant is who comes first of those who claim a partition.

@@ -17,8 +17,13 @@ import (
 	"ration/lease"
 )
 
-// balanceEvery is how often it is looked at who leads how many partitions.
-const balanceEvery = 100 * time.Millisecond
+const (
+	// balanceEvery is how often it is looked at who leads how many partitions.
+	balanceEvery = 100 * time.Millisecond
+	// newcomerWait is how long a coordinator has to be well before it claims partitions that
+	// another leads.
+	newcomerWait = 10 * time.Second
+)
 
 // cell is what this coordinator does in each partition of its cell: it campaigns, leads,
 // and has its share of them.
@@ -43,7 +48,7 @@ func newCell(c *serveCommand, s *site, state *kept, l *link, voice *cli.Voice) (
 	id := strconv.FormatUint(rand.Uint64(), 36)
 	made := &cell{
 		site: s, voice: voice, link: l, began: time.Now(),
-		balance: coordinator.NewBalance(coordinator.BalanceConfig{ID: id, After: c.after}),
+		balance: coordinator.NewBalance(coordinator.BalanceConfig{ID: id, After: newcomerWait}),
 	}
 	made.admin = l.admin(bus.AdminConfig{Cell: s.cell, Partitions: len(s.parts), Name: s.name, Version: cli.Version(), Status: s.document})
 	for _, p := range s.parts {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"ration/cmd/internal/cli"
@@ -74,6 +75,9 @@ func (k *keeping) open(ctx context.Context, cell string, voice *cli.Voice) (*kep
 	}
 	config := redisbackend.DefaultConfig()
 	config.Replicas = k.RedisReplicas
+	if k.Partitions > 1 { // each leads, renews and is looked at by itself
+		config.Connections = max(10*runtime.GOMAXPROCS(0), 4*k.Partitions)
+	}
 	server, err := redisbackend.Open(k.Redis, config)
 	if err != nil {
 		return nil, cli.Misuse("--redis: %w", err)

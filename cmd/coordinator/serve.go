@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,18 +8,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"ration/bus"
 	"ration/cmd/internal/cli"
 	"ration/lease"
 )
 
-const (
-	defaultListen = "127.0.0.1:4222"
-	// defaultAfter is how long a newcomer has to be well before it gets partitions.
-	defaultAfter = 10 * time.Second
-)
+const defaultListen = "127.0.0.1:4222"
 
 type serveCommand struct {
 	Policy string `help:"Policy file. Without it ./ration.yaml, or the built-in demo policy if there is none." placeholder:"FILE"`
@@ -31,14 +25,11 @@ type serveCommand struct {
 	keeping
 	cli.Connection
 	cli.Logging
-
-	// after is how long it has to be well before it claims partitions that others lead.
-	after time.Duration
 }
 
 // Help is the part of the help below the flags' summary.
 func (*serveCommand) Help() string {
-	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With NATS_URL set it joins that NATS system, as with --nats, unless --listen is given. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
+	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With --redis any number stand by for each other, and with --partitions they share the tenants. With NATS_URL set it joins that NATS system, as with --nats, unless --listen is given. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
 
 Example:
 
@@ -52,7 +43,6 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	if err := c.settle(in); err != nil {
 		return err
 	}
-	c.after = cmp.Or(c.after, defaultAfter)
 	config, err := c.Config("coordinator "+c.Name, voice.Log)
 	if err != nil {
 		return err
@@ -100,7 +90,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	defer cell.close()
 	where := fmt.Sprintf("%s, HTTP at http://%s; %s", link.place(in), web.addr, state.place)
 	if site.standsBy {
-		voice.Say("%s stands by for cell %s%s (%s); %s", c.Name, c.Cell, c.divided(", of "), origin, where)
+		voice.Say("%s stands by for cell %s%s (%s); %s", c.Name, c.Cell, c.divided(", "), origin, where)
 	}
 	cell.all = fmt.Sprintf("%s leads cell %s%s under %s (%s); %s", c.Name, c.Cell, c.divided(", all "), origin, cli.Plural(len(policy.Limits), "limit"), where)
 	if err = cell.run(soft); err == nil {

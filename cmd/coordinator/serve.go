@@ -63,12 +63,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		return cli.Stopped(soft, err, "NATS answered")
 	}
 	defer link.close()
-	site := (&site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: policy, connected: link.connected}).divide(c.Partitions)
-	if site.standsBy {
-		site.ask = func(ctx context.Context, n int, key lease.Key) ([]byte, error) {
-			return link.client.PartitionStatus(ctx, n, key)
-		}
-	}
+	site := c.site(policy, link)
 	stopNoting := context.AfterFunc(soft, func() { site.stopping.Store(true) })
 	defer stopNoting()
 	web, err := listenHTTP(c.HTTP, site)
@@ -83,7 +78,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		return cli.Stopped(soft, err, "Redis answered")
 	}
 	defer state.close()
-	cell, err := newCell(c, site, state, link, voice)
+	cell, err := newCell(c, site, state, link, voice, newcomerWait)
 	if err != nil {
 		return err
 	}
@@ -97,6 +92,17 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		voice.Say("%v: drained and stopped", context.Cause(soft))
 	}
 	return err
+}
+
+// site is what this process knows of itself, before it leads anything.
+func (c *serveCommand) site(p *lease.Policy, l *link) *site {
+	s := &site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: p, connected: l.connected}
+	if s.standsBy {
+		s.ask = func(ctx context.Context, n int, key lease.Key) ([]byte, error) {
+			return l.client.PartitionStatus(ctx, n, key)
+		}
+	}
+	return s.divide(c.Partitions)
 }
 
 // divided says how many partitions there are, where there are several.

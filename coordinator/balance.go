@@ -20,7 +20,6 @@ type Balance struct {
 	own     []bool // the partitions that it leads
 	peers   []Peer
 	at      time.Duration // of the last look
-	looked  bool
 	since   time.Duration // of when it has been well
 	well    bool
 	claim   int           // the partition that it claims, none below 0

@@ -48,6 +48,8 @@ func (s *serving) announce(ctx context.Context) error {
 	if s.cfg.Status == nil {
 		return nil
 	}
+	// Who starts another coordinator asks here whether there is one.
+	s.unwatch = append(s.unwatch, s.onForbidden(statusSubject(s.cfg.Cell)))
 	return service.AddEndpoint("status", micro.HandlerFunc(func(r micro.Request) { s.status(ctx, r) }),
 		micro.WithEndpointSubject(statusSubject(s.cfg.Cell)),
 		micro.WithEndpointPendingLimits(64, 1<<20))

@@ -155,6 +155,9 @@ func (s *serving) start(ctx context.Context) error {
 	if err := s.subscribed(ctx); err != nil {
 		return err
 	}
+	if ctx.Err() != nil { // one of them is forbidden
+		return nil
+	}
 	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.pong()) // a hint: who misses it asks again by itself
 	if s.cfg.Recalls != nil {
 		s.work.Go(func() {
@@ -166,8 +169,8 @@ func (s *serving) start(ctx context.Context) error {
 	return nil
 }
 
-// subscribed waits until the server has taken up the subscriptions. Those made on
-// a connection that is lost just now are taken up when it is back.
+// subscribed waits until the server has taken up the subscriptions, or has forbidden
+// one. Those made on a connection that is lost just now are taken up when it is back.
 func (s *serving) subscribed(ctx context.Context) error {
 	for ctx.Err() == nil {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
@@ -175,6 +178,9 @@ func (s *serving) subscribed(ctx context.Context) error {
 		cancel()
 		switch {
 		case err == nil:
+			if w := watchOf(s.nc); w != nil {
+				w.caughtUp(ctx, s.nc)
+			}
 			return nil
 		case s.nc.IsClosed():
 			return closed()
@@ -199,7 +205,19 @@ func (s *serving) answerPings(n int) error {
 		return err
 	}
 	s.pings = sub
+	s.unwatch = append(s.unwatch, s.onForbidden(sub.Subject))
 	return nil
+}
+
+// onForbidden ends serving when NATS forbids to subscribe to subject, until the function
+// it gives is called.
+func (s *serving) onForbidden(subject string) (remove func()) {
+	w := watchOf(s.nc)
+	if w == nil {
+		return func() {}
+	}
+	remove, _ = w.add(s.nc, &wait{subject: subject, fail: s.fail}) // an error is of who asks
+	return remove
 }
 
 func (s *serving) pong() []byte {
@@ -229,10 +247,7 @@ func (s *serving) subscribe(ctx context.Context, n int) error {
 		return err
 	}
 	s.subs = append(s.subs, sub)
-	remove := func() {}
-	if w := watchOf(s.nc); w != nil {
-		remove, _ = w.add(s.nc, &wait{subject: subject, fail: s.fail})
-	}
+	remove := s.onForbidden(subject)
 	s.intake.Add(1)
 	ended := sync.OnceFunc(func() {
 		remove()
@@ -251,6 +266,9 @@ func (s *serving) subscribe(ctx context.Context, n int) error {
 // end stops in the order that leaves nobody without an answer who could have
 // one.
 func (s *serving) end() {
+	for _, remove := range s.unwatch {
+		remove()
+	}
 	s.withdraw()
 	if s.pings != nil {
 		_ = s.pings.Unsubscribe() // who is about to lead need not wait

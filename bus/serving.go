@@ -18,6 +18,7 @@ type serving struct {
 	cfg     ServeConfig
 	subs    []*nats.Subscription
 	pings   *nats.Subscription
+	unwatch []func()
 	service micro.Service
 	stop    context.CancelCauseFunc
 

@@ -12,6 +12,8 @@ import (
 	"ration/lease"
 )
 
+// TestOversizedHarmsNobodyElse is B155: what is too large is refused here, by name, and is
+// not sent; others of the connection go on.
 func TestOversizedHarmsNobodyElse(t *testing.T) {
 	url := configured(t, "max_payload: 512")
 	serve(t, dialed(t, url, ConnectConfig{}), ServeConfig{
@@ -31,7 +33,16 @@ func TestOversizedHarmsNobodyElse(t *testing.T) {
 		require.ErrorIs(t, err, lease.ErrBadRequest, says)
 		require.ErrorContains(t, err, says)
 	}
-	_, err := c.Status(bounded(t), "")
+	sent := nc.Stats().OutMsgs
+	many := make([]lease.Request, 50_000)
+	for i := range many {
+		many[i] = request(uint64(i), "a")
+	}
+	_, err := c.AcquireAll(bounded(t), many)
+	require.ErrorIs(t, err, lease.ErrBadRequest)
+	require.ErrorContains(t, err, "50000 requests")
+	require.Equal(t, sent, nc.Stats().OutMsgs)
+	_, err = c.Status(bounded(t), "")
 	require.ErrorIs(t, err, lease.ErrBadRequest)
 	require.ErrorContains(t, err, "ask for one key")
 	_, err = c.Acquire(bounded(t), request(2, "a"))

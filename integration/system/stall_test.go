@@ -215,7 +215,7 @@ func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 	require.EqualValues(t, len(spends), b.Spent)
 }
 
-// TestCrowdComesBackAfterNATSWasAway: many workers lose NATS at one moment
+// TestCrowdComesBackAfterNATSWasAway is B157: many workers lose NATS at one moment
 // and find it again; each of them gets its turn, and the limit holds.
 func TestCrowdComesBackAfterNATSWasAway(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -216,6 +217,57 @@ func TestOperatorsHearOfLostConnections(t *testing.T) {
 	t.Cleanup(e.Close)
 	require.Eventually(t, func() bool { return log.holds("connected to NATS again") }, 30*time.Second, time.Millisecond)
 	require.True(t, nc.IsConnected())
+}
+
+// TestWhoWaitsLongForNATSIsToldWhy: once in a while, and it is found when it is there.
+func TestWhoWaitsLongForNATSIsToldWhy(t *testing.T) {
+	addr := nowhere(t)
+	log := &log{}
+	var starting sync.WaitGroup
+	starting.Go(func() {
+		if !eventually(func() bool { return log.holds("waiting for NATS") }) {
+			t.Error("nothing is said")
+		}
+		e, err := Embed(addr)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(e.Close)
+	})
+	nc := dialed(t, "nats://ann:secret@"+addr, ConnectConfig{Wait: 60 * time.Second, Log: log.logger()})
+	starting.Wait()
+	require.True(t, nc.IsConnected())
+	require.True(t, log.holds("connection refused"))
+	require.False(t, log.holds("secret"))
+}
+
+// eventually is require.Eventually for goroutines of a test.
+func eventually(holds func() bool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return until(ctx, holds) == nil
+}
+
+// TestCredentialsThatNATSRefusesLaterAreSaidAndShownAgain: an operator may mend that.
+func TestCredentialsThatNATSRefusesLaterAreSaidAndShownAgain(t *testing.T) {
+	addr := nowhere(t)
+	const good, bad = `authorization { user: ann, password: p }`, `authorization { user: ann, password: other }`
+	url, stop := configuredAt(t, addr, good)
+	log := &log{}
+	nc := dialed(t, url, ConnectConfig{User: "ann", Password: "p", Log: log.logger()})
+	stop()
+	_, stop = configuredAt(t, addr, bad)
+	const said = "NATS refuses the credentials; showing them again"
+	require.Eventually(t, func() bool { return log.holds(said) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		_, err := NewClient(nc, ClientConfig{}).Acquire(bounded(t), request(1, "acme"))
+		require.ErrorIs(t, err, lease.ErrNoCoordinator)
+		return strings.HasSuffix(err.Error(), "not connected to NATS, which refuses the credentials")
+	}, 30*time.Second, time.Millisecond)
+	stop()
+	configuredAt(t, addr, good)
+	require.Eventually(t, nc.IsConnected, 30*time.Second, time.Millisecond)
 }
 
 // log is a log to look at.

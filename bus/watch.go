@@ -108,6 +108,8 @@ func (w *watch) failed(nc *nats.Conn, sub *nats.Subscription, err error) {
 		close(w.more)
 		w.more = make(chan struct{})
 		w.mu.Unlock()
+	case unauthorized(err):
+		w.warn("NATS refuses the credentials; showing them again, and calls wait", "url", Redacted(strings.Join(nc.Opts.Servers, ",")), "error", err)
 	case errors.Is(err, nats.ErrSlowConsumer) && sub != nil:
 		w.warn("messages come faster than they are taken; some are dropped", "subject", sub.Subject)
 	default:

@@ -228,7 +228,7 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 	if c.Nats != "" {
 		nc, err := bus.ConnectContext(ctx, c.Nats, config)
 		if err != nil {
-			return nil, unreachable(err)
+			return nil, unreachable(err, c.Redis != "")
 		}
 		where := bus.Redacted(nc.ConnectedUrl())
 		if c.Redis == "" { // else it stands by
@@ -273,12 +273,17 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 	}, nil
 }
 
-// unreachable words the failure of first contact for who starts a coordinator.
-func unreachable(err error) error {
+// unreachable words the failure of first contact for who starts a coordinator. One that
+// shares a Redis with others needs the NATS that they are on.
+func unreachable(err error, shares bool) error {
 	if !errors.Is(err, lease.ErrNoCoordinator) {
 		return err
 	}
 	_, text, _ := strings.Cut(err.Error(), lease.ErrNoCoordinator.Error()+": ")
 	text, _, _ = strings.Cut(text, ";")
-	return &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("%s; start one there, name another with --nats, or leave --nats out to bring one along", text)}
+	remedy := "start one there, name another with --nats, or leave --nats out to bring one along"
+	if shares {
+		remedy = "start one there, name another with --nats, or wait for it longer with --connect-wait"
+	}
+	return &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("%s; %s", text, remedy)}
 }

@@ -16,12 +16,13 @@ import (
 // subscription: of a queue group, a frozen member would swallow requests.
 func (s *serving) subscribe(ctx context.Context, n int) error {
 	subject := partitionSubject(s.cfg.Cell, n) + ".*.*"
+	remove := s.onForbidden(subject)
 	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) { s.arrive(n, m) })
 	if err != nil {
+		remove()
 		return err
 	}
 	s.subs = append(s.subs, sub)
-	remove := s.onForbidden(subject)
 	s.intake.Add(1)
 	ended := sync.OnceFunc(func() {
 		remove()
@@ -40,21 +41,19 @@ func (s *serving) subscribe(ctx context.Context, n int) error {
 // answerPings tells who asks that there is a leader, until the subscription ends with
 // the others.
 func (s *serving) answerPings(n int) error {
-	sub, err := s.nc.Subscribe(pingSubject(s.cfg.Cell, n), func(m *nats.Msg) {
+	subject := pingSubject(s.cfg.Cell, n)
+	s.unwatch = append(s.unwatch, s.onForbidden(subject))
+	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) {
 		if m.Reply != "" {
 			_ = m.Respond(s.pong()) // it asks again
 		}
 	})
-	if err != nil {
-		return err
-	}
 	s.pings = sub
-	s.unwatch = append(s.unwatch, s.onForbidden(sub.Subject))
-	return nil
+	return err
 }
 
 // onForbidden ends serving when NATS forbids to subscribe to subject, until the function
-// it gives is called.
+// it gives is called. It comes before the subscription, whose refusal may be there at once.
 func (s *serving) onForbidden(subject string) (remove func()) {
 	w := watchOf(s.nc)
 	if w == nil {

@@ -78,6 +78,10 @@ func TestForbiddenToAskIsToldToAllWhoWait(t *testing.T) {
 		cfg.MonotonicOnly, cfg.Seed = true, 1
 		w, err := New(g, cfg)
 		require.NoError(t, err)
+		defer func() { // also where the test fails
+			w.Close(context.Background())
+			s.stop()
+		}()
 		g.forbidden.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -96,7 +100,8 @@ func TestForbiddenToAskIsToldToAllWhoWait(t *testing.T) {
 		require.False(t, w.Limiter("k").Allow())
 		g.forbidden.Store(false)
 		require.NoError(t, w.Limiter("k").Wait(t.Context()))
-		s.end(t, w)
+		require.NoError(t, w.Close(t.Context()))
+		balanced(t, w.Stats(), w.Name())
 	})
 }
 

@@ -118,7 +118,9 @@ type statistics struct {
 func (s *serving) announce(ctx context.Context) error {
 	if s.cfg.Status != nil {
 		s.desk = &statusDesk{most: s.nc.MaxPayload(), status: s.cfg.Status}
-		sub, err := s.nc.Subscribe(partitionStatusSubject(s.cfg.Cell, s.cfg.Partition), func(m *nats.Msg) {
+		subject := partitionStatusSubject(s.cfg.Cell, s.cfg.Partition)
+		s.unwatch = append(s.unwatch, s.onForbidden(subject))
+		sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) {
 			body, err := s.desk.answer(ctx, m.Data)
 			if err != nil {
 				body = encodeError(err)
@@ -134,6 +136,9 @@ func (s *serving) announce(ctx context.Context) error {
 		s.cfg.Admin = NewAdmin(s.nc, AdminConfig{
 			Cell: s.cfg.Cell, Partitions: s.cfg.Partitions, Name: s.cfg.Name, Version: s.cfg.Version, Status: s.cfg.Status,
 		})
+	}
+	if s.cfg.Admin.cfg.Status != nil { // who starts another coordinator asks there whether there is one
+		s.unwatch = append(s.unwatch, s.onForbidden(statusSubject(s.cfg.Cell)))
 	}
 	return s.cfg.Admin.enter(s)
 }

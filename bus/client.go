@@ -250,7 +250,11 @@ func (c *Client) ask(ctx context.Context, subject string, body []byte) ([]byte, 
 	case c.watch == nil || c.nc.IsClosed():
 		return nil, closed()
 	case !c.nc.IsConnected():
-		return nil, fmt.Errorf("%w: not connected to NATS", lease.ErrNoCoordinator)
+		why := ""
+		if unauthorized(c.nc.LastError()) {
+			why = ", which refuses the credentials"
+		}
+		return nil, fmt.Errorf("%w: not connected to NATS%s", lease.ErrNoCoordinator, why)
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

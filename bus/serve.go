@@ -2,11 +2,9 @@ package bus
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -164,6 +162,9 @@ func (s *serving) start(ctx context.Context) error {
 	if err := s.subscribed(ctx); err != nil {
 		return err
 	}
+	if ctx.Err() != nil { // one of them is forbidden
+		return nil
+	}
 	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.pong()) // a hint: who misses it asks again by itself
 	if s.cfg.Recalls != nil {
 		s.work.Go(func() {
@@ -175,51 +176,6 @@ func (s *serving) start(ctx context.Context) error {
 	return nil
 }
 
-// subscribed waits until the server has taken up the subscriptions. Those made on
-// a connection that is lost just now are taken up when it is back.
-func (s *serving) subscribed(ctx context.Context) error {
-	for ctx.Err() == nil {
-		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		err := s.nc.FlushWithContext(attempt)
-		cancel()
-		switch {
-		case err == nil:
-			return nil
-		case s.nc.IsClosed():
-			return closed()
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return nil
-}
-
-// answerPings tells who asks that there is a leader, until the subscription ends with
-// the others.
-func (s *serving) answerPings(n int) error {
-	sub, err := s.nc.Subscribe(pingSubject(s.cfg.Cell, n), func(m *nats.Msg) {
-		if m.Reply != "" {
-			_ = m.Respond(s.pong()) // it asks again
-		}
-	})
-	if err != nil {
-		return err
-	}
-	s.pings = sub
-	return nil
-}
-
-func (s *serving) pong() []byte {
-	epoch := s.cfg.Epoch()
-	body, err := json.Marshal(pingMessage{Format, epoch.Number, epoch.Mark})
-	if err != nil {
-		panic(err) // it has numbers
-	}
-	return body
-}
-
 func (s *serving) recall(r lease.Recall) {
 	body, err := encodeRecall(r)
 	if err != nil {
@@ -229,37 +185,12 @@ func (s *serving) recall(r lease.Recall) {
 	_ = s.nc.Publish(recallSubject(s.cfg.Cell, r.Holder), body) // a hint; it may be lost
 }
 
-// subscribe takes all verbs and tenants of partition n. It is a plain
-// subscription: of a queue group, a frozen member would swallow requests.
-func (s *serving) subscribe(ctx context.Context, n int) error {
-	subject := partitionSubject(s.cfg.Cell, n) + ".*.*"
-	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) { s.arrive(n, m) })
-	if err != nil {
-		return err
-	}
-	s.subs = append(s.subs, sub)
-	remove := func() {}
-	if w := watchOf(s.nc); w != nil {
-		remove, _ = w.add(s.nc, &wait{subject: subject, fail: s.fail})
-	}
-	s.intake.Add(1)
-	ended := sync.OnceFunc(func() {
-		remove()
-		if ctx.Err() == nil {
-			s.fail(fmt.Errorf("%w: the subscription to %s has ended", lease.ErrNoCoordinator, subject))
-		}
-		s.intake.Done()
-	})
-	sub.SetClosedHandler(func(string) { ended() })
-	if !sub.IsValid() { // the connection was closed before the handler was there
-		ended()
-	}
-	return sub.SetPendingLimits(pendingMessages, pendingBytes)
-}
-
 // end stops in the order that leaves nobody without an answer who could have
 // one.
 func (s *serving) end() {
+	for _, remove := range s.unwatch {
+		remove()
+	}
 	s.withdraw()
 	if s.pings != nil {
 		_ = s.pings.Unsubscribe() // who is about to lead need not wait

@@ -13,11 +13,12 @@ import (
 
 // serving is one call of Serve.
 type serving struct {
-	nc    *nats.Conn
-	cfg   ServeConfig
-	subs  []*nats.Subscription
-	pings *nats.Subscription
-	stop  context.CancelCauseFunc
+	nc      *nats.Conn
+	cfg     ServeConfig
+	subs    []*nats.Subscription
+	pings   *nats.Subscription
+	unwatch []func()
+	stop    context.CancelCauseFunc
 
 	questions *nats.Subscription // for the status
 	desk      *statusDesk

@@ -17,16 +17,15 @@ import (
 type Balance struct {
 	config BalanceConfig
 
-	own     []bool // the partitions that it leads
-	peers   []Peer
-	at      time.Duration // of the last look
-	looked  bool
-	since   time.Duration // of when it has been well
-	well    bool
-	claim   int           // the partition that it claims, none below 0
-	leaving int           // the one that it hands over
-	left    time.Duration // when that began
-	given   map[string]gift
+	own          []bool // the partitions that it leads
+	peers        []Peer
+	at           time.Duration // of the last look
+	since        time.Duration // of when it has been well
+	well         bool
+	claim        int // the partition that it claims, none below 0
+	leaving      int // the one that it hands over
+	leavingSince time.Duration
+	given        map[string]gift
 }
 
 // BalanceConfig says how partitions are shared out.
@@ -76,7 +75,7 @@ func (b *Balance) Watch(now time.Duration, own []bool, well bool, peers []Peer) 
 	for n, led := range b.own {
 		lost = lost || led && !own[n] && n != b.leaving
 	}
-	if b.leaving != none && (!own[b.leaving] || now-b.left > b.config.After) { // or it has it again
+	if b.leaving != none && (!own[b.leaving] || now-b.leavingSince > b.config.After) { // or it has it again
 		b.leaving = none
 	}
 	// Who was stopped for a while, or has lost a seat, is as new.
@@ -151,7 +150,7 @@ func (b *Balance) Yield(now time.Duration, n int) (to Peer, yields bool) {
 		}
 		next.wait = min(giftWait, 2*last.wait)
 	}
-	b.given[p.ID], b.leaving, b.left = next, n, now
+	b.given[p.ID], b.leaving, b.leavingSince = next, n, now
 	return *p, true
 }
 

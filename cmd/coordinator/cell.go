@@ -40,15 +40,17 @@ type cell struct {
 	mu      sync.Mutex
 	balance *coordinator.Balance
 	led     int
+	ends    bool // who is stopping claims nothing
 }
 
 // newCell makes a coordinator for each partition of the site. They listen for others where
-// their state is not their own.
-func newCell(c *serveCommand, s *site, state *kept, l *link, voice *cli.Voice) (*cell, error) {
+// their state is not their own, and claim partitions of others after they were well for as
+// long.
+func newCell(c *serveCommand, s *site, state *kept, l *link, voice *cli.Voice, after time.Duration) (*cell, error) {
 	id := strconv.FormatUint(rand.Uint64(), 36)
 	made := &cell{
 		site: s, voice: voice, link: l, began: time.Now(),
-		balance: coordinator.NewBalance(coordinator.BalanceConfig{ID: id, After: newcomerWait}),
+		balance: coordinator.NewBalance(coordinator.BalanceConfig{ID: id, After: after}),
 	}
 	made.admin = l.admin(bus.AdminConfig{Cell: s.cell, Partitions: len(s.parts), Name: s.name, Version: cli.Version(), Status: s.document})
 	for _, p := range s.parts {
@@ -108,21 +110,27 @@ func (c *cell) run(ctx context.Context) error {
 	}
 	if c.site.standsBy {
 		g.Go(func() error {
-			tick := time.NewTicker(balanceEvery)
-			defer tick.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return nil
-				case <-tick.C:
-				}
-				c.mu.Lock()
-				c.watch()
-				c.mu.Unlock()
-			}
+			c.share(ctx)
+			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// share looks at who leads which partitions, again and again until ctx ends.
+func (c *cell) share(ctx context.Context) {
+	tick := time.NewTicker(balanceEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+		c.mu.Lock()
+		c.ends = ctx.Err() != nil
+		c.watch()
+		c.mu.Unlock()
+	}
 }
 
 // serve answers for a partition while it leads it.
@@ -206,7 +214,7 @@ func (c *cell) yield(p *part) string {
 // watch looks at who leads which partitions. It is called with mu held.
 func (c *cell) watch() {
 	own := make([]bool, len(c.site.parts))
-	well := !c.site.stopping.Load() && c.site.connected()
+	well := !c.ends && c.site.connected()
 	peers := map[string]*coordinator.Peer{}
 	for n, p := range c.site.parts {
 		_, _, own[n] = p.coord.Known()

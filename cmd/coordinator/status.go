@@ -36,7 +36,7 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 			return err
 		}
 	}
-	if err := cli.CheckNATS(c.Nats); err != nil {
+	if err := c.Locate(&c.Connection, s); err != nil {
 		return err
 	}
 	config, err := c.Config("coordinator status", c.Voice(name, s).Log)

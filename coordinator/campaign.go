@@ -34,6 +34,20 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 	}
 }
 
+// tell says what of the time before its leader does not know: whoever looks at what is
+// free would wonder.
+func (c *Coordinator) tell(s lease.Seat) {
+	switch log := c.config.Log.With("epoch", s.Epoch.Number); {
+	case c.config.Lease.Unmirrored: // the start says it
+	case s.Fresh:
+		log.Info("nothing is recorded of before; starting afresh, with every limit free")
+	case s.Lost.Epoch == s.Epoch.Number:
+		log.Warn("the mirror has lost what it had; a key that nobody remembers counts as fully spent")
+	case s.Lagged.Epoch == s.Epoch.Number:
+		log.Warn("the mirror was started again; what could have been granted since its last record is charged", "lag", s.Lagged.Lag)
+	}
+}
+
 // look looks once at the seat, and campaigns if it is time to.
 func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err error) {
 	within, cancel := context.WithTimeout(ctx, c.config.Seat.TTL)

@@ -61,7 +61,8 @@ type CandidateConfig struct {
 	// Early how long where the network says that nobody listens.
 	TTL   time.Duration
 	Early time.Duration
-	// Lag is how much a mirror may have forgotten that was started again with its data.
+	// Lag is how much a mirror may have forgotten that was started again with its data;
+	// with 0 it forgets nothing.
 	Lag time.Duration
 	// Cold says that an empty mirror is taken for a new one, whatever was seen.
 	Cold bool
@@ -200,7 +201,7 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 	switch {
 	case s.Epoch.Number < max(c.number, heard.Number):
 		next.Lost = lease.Doubt{Epoch: next.Epoch.Number, At: at}
-	case s.Run != s.Running:
+	case s.Run != s.Running && c.config.Lag > 0: // else what it has is all that it had
 		next.Lagged = lease.Doubt{Epoch: next.Epoch.Number, At: at, Lag: c.config.Lag}
 	}
 	return next

@@ -127,6 +127,7 @@ func (c *Coordinator) Run(ctx context.Context, serve func(context.Context, *Lead
 		case err != nil:
 			return fmt.Errorf("coordinator: campaigning: %w", err)
 		}
+		c.tell(seat)
 		c.leads.Store(true)
 		err = c.lead(ctx, seat, serve)
 		c.leads.Store(false)

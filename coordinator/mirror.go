@@ -16,7 +16,8 @@ import (
 type mirror struct {
 	leader *Leader
 	course *Course
-	from   string // where loading all goes on
+	listed []lease.Key // to be loaded next, unless they have been
+	from   string      // where listing goes on
 	paged  algo.Instant
 }
 
@@ -44,36 +45,37 @@ const (
 	pageMost  = 128
 )
 
-// loadSome loads some of the keys that nobody has asked for yet.
+// loadSome loads some of the keys that nobody has asked for yet, and so few at a time
+// that nobody waits for long who asks meanwhile.
 func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 	now := m.leader.clock.now()
-	if m.course.Loaded() || now.Sub(m.paged) < pageEvery {
+	if m.course.Loaded() || len(m.listed) == 0 && now.Sub(m.paged) < pageEvery {
 		return nil
 	}
-	m.paged = now
-	var keys []lease.Key
-	next := m.from
-	err := m.retry(ctx, l, nil, "listing keys", func(ctx context.Context) (err error) {
-		keys, next, err = m.leader.config.Mirror.Keys(ctx, m.course.Epoch(), m.from)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("coordinator: listing keys: %w", err)
+	if len(m.listed) == 0 {
+		m.paged = now
+		err := m.retry(ctx, l, nil, "listing keys", func(ctx context.Context) error {
+			keys, next, err := m.leader.config.Mirror.Keys(ctx, m.course.Epoch(), m.from)
+			if err == nil {
+				m.listed, m.from = keys, next
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("coordinator: listing keys: %w", err)
+		}
 	}
 	var missing []lease.Key
-	for _, k := range keys {
-		if !l.Has(k) {
-			missing = append(missing, k)
+	for len(m.listed) > 0 && len(missing) < pageMost {
+		if !l.Has(m.listed[0]) {
+			missing = append(missing, m.listed[0])
 		}
+		m.listed = m.listed[1:]
 	}
-	for len(missing) > 0 {
-		n := min(len(missing), pageMost)
-		if err := m.load(ctx, l, missing[:n]); err != nil {
-			return err
-		}
-		missing = missing[n:]
+	if err := m.load(ctx, l, missing); err != nil {
+		return err
 	}
-	if m.from = next; next == "" {
+	if len(m.listed) == 0 && m.from == "" {
 		m.course.AllLoaded(l)
 	}
 	return nil
@@ -81,8 +83,11 @@ func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 
 // next is when there is more to load.
 func (m *mirror) next() (algo.Instant, bool) {
-	if m.course.Loaded() {
+	switch {
+	case m.course.Loaded():
 		return 0, false
+	case len(m.listed) > 0:
+		return m.paged, true
 	}
 	return m.paged.Add(pageEvery), true
 }

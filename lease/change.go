@@ -23,7 +23,7 @@ func (l *Ledger) record() {
 			c.Batches = l.batches(a)
 		}
 		for i, rule := range a.contract.rules {
-			c.Windows[i] = WindowRecord{Rule: rule.text, State: a.since(l.now, i)}
+			c.Windows[i] = WindowRecord{Rule: rule.name(), State: a.since(l.now, i)}
 		}
 		l.turn.Changes = append(l.turn.Changes, c)
 	}

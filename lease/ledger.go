@@ -63,7 +63,7 @@ type Replied struct {
 type Ledger struct {
 	config     Config
 	policy     *Policy
-	contracts  map[*Limit]*contract
+	contracts  map[Binding]*contract
 	accounts   *table.Table[Key, *account]
 	order      roll[*account] // for the sweep
 	keys       sweep
@@ -112,7 +112,7 @@ func NewLedger(p *Policy, c Config) *Ledger {
 	return &Ledger{
 		config:     c,
 		policy:     p,
-		contracts:  map[*Limit]*contract{},
+		contracts:  map[Binding]*contract{},
 		accounts:   table.New(accountKey),
 		leases:     table.New((*lease).name),
 		waiting:    table.New((*waiter).name),
@@ -212,11 +212,11 @@ func (l *Ledger) match(found []*account, keys []Key) []*account {
 	return found
 }
 
-func (l *Ledger) contract(limit *Limit) *contract {
-	c := l.contracts[limit]
+func (l *Ledger) contract(b Binding) *contract {
+	c := l.contracts[b]
 	if c == nil {
-		c = newContract(limit, l.config.PPM, &l.dial)
-		l.contracts[limit] = c
+		c = newContract(b, l.config.PPM, &l.dial)
+		l.contracts[b] = c
 	}
 	return c
 }

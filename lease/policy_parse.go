@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	policyFields = []string{"unknown", "limits"}
+	policyFields = []string{"unknown", "limits", "plans", "assign"}
 	limitFields  = []string{"key", "rules", "guard"}
 )
 
@@ -34,6 +34,10 @@ var (
 //	  - key: "{account}/{stage}/search"    # a Pattern, in quotes because of the brace
 //	    rules: [100/1s, 4 concurrent]      # as algo.ParseRule reads them; or [unlimited]
 //	    guard: 50ms                        # 0 unless given, at most 24h
+//	plans:                                 # rules under a name
+//	  free: {rules: [10/1s, 10000/1d fixed]}
+//	assign:                                # which keys keep to them besides
+//	  "{account}": free
 //
 // It is UTF-8 of at most 1 MiB and uses no more of YAML than this: other fields,
 // anchors, tags, blocks of text, tabs and second documents are errors. A policy
@@ -63,11 +67,18 @@ func (r *reader) policy(root ast.Node, p *Policy) {
 	if f, ok := fields["unknown"]; ok {
 		p.Unknown = r.unknown(f)
 	}
-	list, ok := fields["limits"]
-	if !ok {
+	list, limited := fields["limits"]
+	assign, assigned := fields["assign"]
+	if !limited && !assigned {
 		r.add(nodePlace(root), "the policy has no limits", `write them as a list under "limits:"`)
-		return
 	}
+	r.limits(list, p)
+	r.plans(fields["plans"], p)
+	r.assign(assign, p)
+}
+
+// limits reads the limits.
+func (r *reader) limits(list field, p *Policy) {
 	items := r.items(list, `write a list of limits, each beginning with "- key:"`)
 	p.Limits = make([]Limit, 0, len(items)) // never grown: the tree points into it
 	first := map[string]Limit{}
@@ -82,11 +93,7 @@ func (r *reader) policy(root ast.Node, p *Policy) {
 		}
 		first[l.Pattern.shape] = l
 		p.Limits = append(p.Limits, l)
-		b := p.root
-		for _, s := range segments {
-			b = b.grow(s)
-		}
-		b.limit = &p.Limits[len(p.Limits)-1]
+		p.root.plant(segments).bound.Limit = &p.Limits[len(p.Limits)-1]
 	}
 }
 
@@ -133,12 +140,17 @@ func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
 	if !ok {
 		return Limit{}, nil, place{}
 	}
+	l.Pattern, segments = r.pattern(t)
+	return l, segments, t.at
+}
+
+// pattern reads a pattern. It gives no segments after a complaint.
+func (r *reader) pattern(t scalar) (Pattern, []segment) {
 	pattern, segments, wrong := parsePattern(t.value)
 	if wrong != nil {
 		r.add(t.place(utf8.RuneCountInString(t.value[:wrong.index])), wrong.problem, wrong.remedy)
 	}
-	l.Pattern = pattern
-	return l, segments, t.at
+	return pattern, segments
 }
 
 func (r *reader) twice(at place, before, l Limit) {

@@ -29,7 +29,7 @@ func (e *RefusedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "worker: refused: %s", strings.TrimPrefix(e.Reason.Error(), "lease: "))
 	if e.Rule != "" {
-		fmt.Fprintf(&b, " (rule %q of %q)", e.Rule, string(e.Key))
+		fmt.Fprintf(&b, " (%s)", e.Binds())
 	}
 	if e.Wait > 0 && !e.Never() {
 		fmt.Fprintf(&b, "; try again in %s", e.Wait)

@@ -77,7 +77,9 @@ type keyState struct {
 // windowState is one rule: free + held + spent = limit. A rule without a limit
 // has neither limit nor free.
 type windowState struct {
-	Rule  string `json:"rule"`
+	Rule string `json:"rule"`
+	// Plan is the plan that has the rule; empty if the limit has it.
+	Plan  string `json:"plan,omitempty"`
 	Limit *int64 `json:"limit,omitempty"`
 	Free  *int64 `json:"free,omitempty"`
 	Held  int64  `json:"held"`
@@ -117,7 +119,7 @@ func newKeyState(k lease.KeyStatus) keyState {
 		ks.Key64 = []byte(k.Key)
 	}
 	for _, w := range k.Windows {
-		ws := windowState{Rule: w.Rule, Held: w.Held, Spent: w.Spent, FullIn: int64(w.Full)}
+		ws := windowState{Rule: w.Rule, Plan: w.Plan, Held: w.Held, Spent: w.Spent, FullIn: int64(w.Full)}
 		if w.Rule != algo.Unlimited.String() {
 			ws.Limit, ws.Free = &w.Limit, &w.Free
 		}

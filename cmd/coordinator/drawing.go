@@ -206,7 +206,11 @@ func (d drawing) columns(doc *document) columns {
 type cells struct{ rule, free, held, spent, limit, full string }
 
 func row(w *windowState) cells {
-	c := cells{rule: w.Rule, free: "-", limit: "-", held: strconv.FormatInt(w.Held, 10), spent: strconv.FormatInt(w.Spent, 10), full: "-"}
+	rule := w.Rule
+	if w.Plan != "" {
+		rule += " of " + w.Plan
+	}
+	c := cells{rule: rule, free: "-", limit: "-", held: strconv.FormatInt(w.Held, 10), spent: strconv.FormatInt(w.Spent, 10), full: "-"}
 	if w.Limit != nil && w.Free != nil {
 		c.free, c.limit = strconv.FormatInt(*w.Free, 10), strconv.FormatInt(*w.Limit, 10)
 	}

@@ -67,7 +67,8 @@ func (c *cast) play(ctx context.Context) error {
 		all.Go(func() error {
 			return Serve(ctx, nc, ServeConfig{
 				Lessor: granting(), Ready: func() { close(ready) },
-				Status: func(context.Context, lease.Key) (any, error) { return []byte(`{}`), nil },
+				Status:     func(context.Context, lease.Key) (any, error) { return []byte(`{}`), nil },
+				ResetClock: func(context.Context) (any, error) { return []byte(`{}`), nil },
 				Recalls: func(ctx context.Context, got func(lease.Recall)) error {
 					for ctx.Err() == nil {
 						got(lease.Recall{Holder: holder, Key: "acme", Slots: 1})
@@ -134,6 +135,7 @@ func (c *cast) play(ctx context.Context) error {
 				return errors.Join(wait(lead(second)), wait(next))
 			},
 			func() error { _, err := NewClient(people, ClientConfig{}).Status(ctx, ""); return err },
+			func() error { _, err := NewClient(people, ClientConfig{}).ResetClock(ctx, 0); return err },
 			func() error { _, err := people.RequestWithContext(ctx, "$SRV.INFO.ration", nil); return err },
 		}
 		for _, step := range steps {
@@ -161,7 +163,7 @@ func TestThePermissionsOnThePageAreEnough(t *testing.T) {
 func TestEachPermissionOnThePageIsNeeded(t *testing.T) {
 	conf := permissions(t)
 	places := regexp.MustCompile(`"[\w.*$]+\.[*>\w]+"|allow_responses: \{.*\}`).FindAllStringIndex(conf, -1)
-	require.Len(t, places, 7+7+1+2+3+2+1)
+	require.Len(t, places, 7+8+1+2+3+3+1)
 	for _, at := range places {
 		subject := conf[at[0]:at[1]]
 		without := `"elsewhere"`

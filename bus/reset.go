@@ -23,7 +23,9 @@ func (s *serving) answerResets(ctx context.Context) error {
 	}
 	reset := func(ctx context.Context, _ lease.Key) (any, error) { return s.cfg.ResetClock(ctx) }
 	s.resets.desk = &statusDesk{most: s.nc.MaxPayload(), status: reset}
-	sub, err := s.nc.Subscribe(resetSubject(s.cfg.Cell, s.cfg.Partition), func(m *nats.Msg) {
+	subject := resetSubject(s.cfg.Cell, s.cfg.Partition)
+	s.unwatch = append(s.unwatch, s.onForbidden(subject))
+	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) {
 		err := decodeReset(m.Data)
 		var body []byte
 		if err == nil {

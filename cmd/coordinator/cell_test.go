@@ -32,13 +32,13 @@ func newShared() *shared {
 	return s
 }
 
-// failing is an elector whose looks fail with what stands there.
-type failing struct {
+// blinded is an elector whose looks fail with what stands there.
+type blinded struct {
 	*coordinator.Memory
 	with *atomic.Pointer[error]
 }
 
-func (f failing) Look(ctx context.Context) (lease.Seat, error) {
+func (f blinded) Look(ctx context.Context) (lease.Seat, error) {
 	if err := f.with.Load(); err != nil {
 		return lease.Seat{}, *err
 	}
@@ -47,7 +47,7 @@ func (f failing) Look(ctx context.Context) (lease.Seat, error) {
 
 func (s *shared) kept() *kept {
 	return &kept{place: "state is shared", close: func() {}, config: func(c *coordinator.Config, n int) {
-		c.Mirror, c.Elector = s.mirrors[n], failing{s.mirrors[n], &s.fails[n]}
+		c.Mirror, c.Elector = s.mirrors[n], blinded{s.mirrors[n], &s.fails[n]}
 	}}
 }
 

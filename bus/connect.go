@@ -41,7 +41,8 @@ type ConnectConfig struct {
 
 	// InboxPrefix is where replies arrive, "_INBOX" if empty: --inbox-prefix.
 	InboxPrefix string
-	// Log hears of lost connections and of what NATS forbids; nil for none.
+	// Log hears of lost connections, of what NATS forbids, and why first contact takes
+	// long; nil for none.
 	Log *slog.Logger
 }
 

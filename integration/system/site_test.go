@@ -70,6 +70,7 @@ func (s *site) lead(c siteConfig) {
 	}
 	if c.mirror != nil {
 		config.Mirror, config.Elector = c.mirror, c.mirror
+		config.Seat.TTL = time.Hour // who cannot write for so long stops serving
 	}
 	coord, err := coordinator.New(config)
 	require.NoError(s.t, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ration/bus"
 	"ration/lease"
 	"ration/worker"
 )
@@ -26,6 +27,9 @@ var (
 	// ErrNoCoordinator says that no coordinator answers. Beside a deadline it
 	// says why the deadline passed.
 	ErrNoCoordinator error = lease.ErrNoCoordinator
+	// ErrPermission says that NATS forbids it: the credentials, or to publish or to
+	// subscribe; the error names the subject.
+	ErrPermission error = bus.ErrPermission
 	// ErrBadKey says that a key is empty, too long or has an empty segment.
 	ErrBadKey error = lease.ErrBadKey
 )

@@ -24,7 +24,7 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 			return lease.Seat{}, err
 		case err != nil && time.Since(told) >= time.Second:
 			told = time.Now()
-			c.config.Log.Warn("the mirror fails; nobody can lead until it works", "error", err)
+			c.config.Log.Warn("the mirror fails; no seat can be won until it works", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -53,8 +53,15 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 	within, cancel := context.WithTimeout(ctx, c.config.Seat.TTL)
 	defer cancel()
 	seen, err := c.config.Elector.Look(within)
+	c.well.Store(err == nil)
+	if err == nil {
+		err = c.candidate.Divided(seen)
+	}
 	if err != nil {
 		return seat, false, err
+	}
+	if seen.Epoch != (lease.Epoch{}) {
+		c.agree()
 	}
 	heard := c.config.Hear(seen)
 	next, campaign, won := c.candidate.Watch(c.elapsed(), wall(), seen, heard)
@@ -81,8 +88,12 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 	}
 	c.candidate.Won(next)
 	c.know()
+	c.agree()
 	return next, true, nil
 }
+
+// agree notes that the mirror has as many partitions.
+func (c *Coordinator) agree() { c.agreeing.Do(func() { close(c.agreed) }) }
 
 // know lets others be told what the candidate knows.
 func (c *Coordinator) know() {

@@ -18,6 +18,8 @@ type Heard struct {
 	// listens any more; Served says that the leader answers.
 	Silent bool
 	Served bool
+	// Left says that a vacant seat is left to another coordinator, which claims it.
+	Left bool
 	// Number is the highest epoch that another coordinator of the cell has seen.
 	Number uint64
 	// Rivals are coordinators of the cell that have another mirror.
@@ -92,6 +94,15 @@ func (c *Candidate) Rival(now time.Duration, heard Heard) error {
 	return nil
 }
 
+// Divided gives the error that a seat is of a cell of another number of partitions.
+func (c *Candidate) Divided(s lease.Seat) error {
+	if s.Epoch == (lease.Epoch{}) || s.Partitions == c.config.Partitions {
+		return nil
+	}
+	return fmt.Errorf("%w: its mirror has %d, this coordinator %d; start it with --partitions %d, or give it another --cell or --state",
+		lease.ErrPartitions, s.Partitions, c.config.Partitions, s.Partitions)
+}
+
 // Deposed tells that the coordinator, which is alive, has lost its seat at now: then
 // it does not campaign early for a TTL, and each time for twice as long, up to 30 s.
 func (c *Candidate) Deposed(now time.Duration) {
@@ -134,6 +145,8 @@ func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, he
 		if still < c.config.TTL {
 			return next, false, false
 		}
+	case s.Vacant && heard.Left && still < c.config.TTL/4: // else it does not take it
+		return next, false, false
 	case s.Vacant:
 	case still >= c.config.TTL:
 	case c.silent > 0 && now-c.silent >= c.config.Early && still >= c.config.Early && now >= c.early:

@@ -19,12 +19,17 @@ type mirror struct {
 	listed []lease.Key // to be loaded next, unless they have been
 	from   string      // where listing goes on
 	paged  algo.Instant
+	// impatient is nil unless the policy lets grants go on without the mirror.
+	impatient *impatient
 }
 
 // load restores keys that the ledger needs.
 func (m *mirror) load(ctx context.Context, l *lease.Ledger, keys []lease.Key) error {
 	if len(keys) == 0 {
 		return nil
+	}
+	if m.away() {
+		return errAway
 	}
 	var records []lease.Record
 	err := m.retry(ctx, l, nil, "loading keys", func(ctx context.Context) (err error) {
@@ -49,32 +54,34 @@ const (
 // that nobody waits for long who asks meanwhile.
 func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 	now := m.leader.clock.now()
-	if m.course.Loaded() || len(m.listed) == 0 && now.Sub(m.paged) < pageEvery {
+	if m.course.Loaded() || m.away() || len(m.listed) == 0 && now.Sub(m.paged) < pageEvery {
 		return nil
 	}
 	if len(m.listed) == 0 {
 		m.paged = now
-		err := m.retry(ctx, l, nil, "listing keys", func(ctx context.Context) error {
-			keys, next, err := m.leader.config.Mirror.Keys(ctx, m.course.Epoch(), m.from)
-			if err == nil {
-				m.listed, m.from = keys, next
-			}
+		from, next := m.from, ""
+		var keys []lease.Key
+		err := m.retry(ctx, l, nil, "listing keys", func(ctx context.Context) (err error) {
+			keys, next, err = m.leader.config.Mirror.Keys(ctx, m.course.Epoch(), from)
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("coordinator: listing keys: %w", err)
 		}
+		m.listed, m.from = keys, next
 	}
 	var missing []lease.Key
-	for len(m.listed) > 0 && len(missing) < pageMost {
-		if !l.Has(m.listed[0]) {
-			missing = append(missing, m.listed[0])
+	rest := m.listed
+	for len(rest) > 0 && len(missing) < pageMost {
+		if !l.Has(rest[0]) {
+			missing = append(missing, rest[0])
 		}
-		m.listed = m.listed[1:]
+		rest = rest[1:]
 	}
 	if err := m.load(ctx, l, missing); err != nil {
-		return err
+		return err // they are still to be loaded if it goes on
 	}
+	m.listed = rest
 	if len(m.listed) == 0 && m.from == "" {
 		m.course.AllLoaded(l)
 	}
@@ -84,7 +91,7 @@ func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 // next is when there is more to load.
 func (m *mirror) next() (algo.Instant, bool) {
 	switch {
-	case m.course.Loaded():
+	case m.course.Loaded() || m.away():
 		return 0, false
 	case len(m.listed) > 0:
 		return m.paged, true
@@ -92,16 +99,27 @@ func (m *mirror) next() (algo.Instant, bool) {
 	return m.paged.Add(pageEvery), true
 }
 
+// away says that the mirror is not to be asked: it has not answered the last question.
+func (m *mirror) away() bool { return m.impatient != nil && m.impatient.Away() }
+
 // record records the turn.
 func (m *mirror) record(ctx context.Context, l *lease.Ledger, turn *lease.Turn) error {
+	if m.impatient != nil {
+		return m.recordSoon(ctx, l, turn)
+	}
 	m.course.Number(l, turn, wall())
 	err := m.retry(ctx, l, turn, "recording a turn", func(ctx context.Context) error { return m.leader.config.Mirror.Apply(ctx, turn) })
 	if err != nil {
 		return fmt.Errorf("coordinator: recording turn %d: %w", turn.Seq, err)
 	}
+	m.applied(l, turn)
+	return nil
+}
+
+// applied notes that the mirror has a turn.
+func (m *mirror) applied(l *lease.Ledger, turn *lease.Turn) {
 	m.leader.applied.Store(turn.Seq)
 	m.course.Applied(l, turn)
-	return nil
 }
 
 // hasty is how long a request that does not wait is left without an answer while the
@@ -113,6 +131,9 @@ const hasty = 30 * time.Millisecond
 // it may have been recorded, and a number never serves two turns. Where the mirror has
 // lost something, all is written back first, and a turn that is to be recorded with it.
 func (m *mirror) retry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, what string, do func(context.Context) error) error {
+	if m.impatient != nil {
+		return m.hurry(ctx, l, turn, do)
+	}
 	var told time.Time
 	for {
 		err := m.once(ctx, do)
@@ -168,7 +189,7 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		if err != nil {
 			return err
 		}
-		next, won, err := m.course.Bid(l, seen, m.leader.clock.now(), wall(), rand.Uint64())
+		next, won, err := m.course.Bid(l, seen, m.leader.clock.now(), wall(), mark())
 		if err == nil && !won {
 			err = m.leader.config.Elector.Campaign(ctx, seen, next)
 		}
@@ -180,3 +201,6 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		return nil
 	})
 }
+
+// mark is that of a new epoch.
+func mark() uint64 { return rand.Uint64() }

@@ -22,13 +22,13 @@ func (l *Ledger) overspend(known **overspent, accounts []*account, c *Count, arr
 	if n := c.Over - was.tokens; n > 0 {
 		was.tokens = c.Over
 		l.stats.Overspent += n
-		l.owe(accounts, tokens, n, arrived)
+		l.debit(accounts, tokens, n, arrived)
 	}
 	for _, u := range c.OverUnits {
 		if n := u.N - was.units.Of(u.Unit); n > 0 {
 			was.units = was.units.Plus(u.Unit, n)
 			l.stats.UnitsOverspent += n
-			l.owe(accounts, resource(u.Unit), n, arrived)
+			l.debit(accounts, resource(u.Unit), n, arrived)
 		}
 	}
 }
@@ -54,8 +54,8 @@ func (l *Ledger) overspendEnded(h *holder, c *Count, arrived algo.Instant) {
 	}
 }
 
-// owe charges every account with what was spent beside what it had granted.
-func (l *Ledger) owe(accounts []*account, of resource, n int64, at algo.Instant) {
+// debit charges every account with what was spent beside what it had granted.
+func (l *Ledger) debit(accounts []*account, of resource, n int64, at algo.Instant) {
 	for _, a := range accounts {
 		if !a.counts(of) {
 			continue

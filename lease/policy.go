@@ -19,6 +19,8 @@ type Policy struct {
 	Assigned []Assignment
 	// Unknown says what becomes of a key that no limit names.
 	Unknown UnknownKeys
+	// Mirror says what becomes of grants while the mirror is away.
+	Mirror MirrorMode
 
 	root *branch
 }
@@ -82,6 +84,25 @@ func (u UnknownKeys) String() string {
 		return "allow"
 	}
 	return "refuse"
+}
+
+// MirrorMode is what a leader does while its mirror is away.
+type MirrorMode uint8
+
+const (
+	// StrictMirror grants nothing that is not recorded.
+	StrictMirror MirrorMode = iota
+	// AvailableMirror goes on, and gives up that no window sees more than its limit until
+	// the mirror has caught up: what is granted meanwhile is forgotten if the leader dies.
+	AvailableMirror
+)
+
+// String is the word in the policy: strict or available.
+func (m MirrorMode) String() string {
+	if m == AvailableMirror {
+		return "available"
+	}
+	return "strict"
 }
 
 // Match is a prefix of a key, and what binds it.

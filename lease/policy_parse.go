@@ -23,12 +23,13 @@ const (
 )
 
 var (
-	policyFields = []string{"unknown", "limits", "plans", "assign"}
+	policyFields = []string{"mirror", "unknown", "limits", "plans", "assign"}
 	limitFields  = []string{"key", "rules", "guard"}
 )
 
 // ParsePolicy reads a policy in YAML. The name is that of the file, for errors:
 //
+//	mirror: strict                         # or available: grant also while it is away
 //	unknown: refuse                        # or allow: a key that no limit names
 //	limits:
 //	  - key: "{account}/{stage}/search"    # a Pattern, in quotes because of the brace
@@ -64,8 +65,11 @@ func (r *reader) policy(root ast.Node, p *Policy) {
 	if fields == nil {
 		return
 	}
-	if f, ok := fields["unknown"]; ok {
-		p.Unknown = r.unknown(f)
+	if f, ok := fields["mirror"]; ok && r.chosen(f, StrictMirror.String(), AvailableMirror.String()) {
+		p.Mirror = AvailableMirror
+	}
+	if f, ok := fields["unknown"]; ok && r.chosen(f, RefuseUnknown.String(), AllowUnknown.String()) {
+		p.Unknown = AllowUnknown
 	}
 	list, limited := fields["limits"]
 	assign, assigned := fields["assign"]
@@ -97,17 +101,14 @@ func (r *reader) limits(list field, p *Policy) {
 	}
 }
 
-func (r *reader) unknown(f field) UnknownKeys {
-	if t, ok := r.text(f, "write refuse or allow"); ok {
-		switch t.value {
-		case "allow":
-			return AllowUnknown
-		case "refuse":
-		default:
-			r.add(t.at, fmt.Sprintf("unknown is %.40q", t.value), "write refuse or allow")
-		}
+// chosen says whether the second of two words was chosen, and not the usual one.
+func (r *reader) chosen(f field, usual, other string) bool {
+	remedy := fmt.Sprintf("write %s or %s", usual, other)
+	t, ok := r.text(f, remedy)
+	if ok && t.value != usual && t.value != other {
+		r.add(t.at, fmt.Sprintf("%s is %.40q", f.name, t.value), remedy)
 	}
-	return RefuseUnknown
+	return ok && t.value == other
 }
 
 // limit reads one limit. It gives no segments where the key is wrong.

@@ -14,6 +14,9 @@ import (
 // algo.Rule spells it. Limits and rules keep their order.
 func (p *Policy) String() string {
 	var b strings.Builder
+	if p.Mirror != StrictMirror {
+		fmt.Fprintf(&b, "mirror: %s\n", p.Mirror)
+	}
 	fmt.Fprintf(&b, "unknown: %s\n", p.Unknown)
 	if len(p.Limits) > 0 {
 		b.WriteString("limits:\n")

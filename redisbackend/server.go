@@ -1,6 +1,7 @@
 package redisbackend
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -23,6 +24,9 @@ type Config struct {
 	// Wait is how long an answer of the server is waited for, above 0; calls with a nearer
 	// deadline wait no longer.
 	Wait time.Duration
+	// Connections is how many there may be to a server at once, unless the URL says; go-redis
+	// decides if 0. Who waits for replicas has one all the time.
+	Connections int
 }
 
 // DefaultConfig waits for all replicas, and half a second for an answer.
@@ -62,6 +66,7 @@ func Open(address string, c Config) (*Server, error) {
 		}
 		o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
+		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		s.client = redis.NewFailoverClient(o)
 	case u.Query().Has("addr"):
 		o, err := redis.ParseClusterURL(address)
@@ -70,6 +75,7 @@ func Open(address string, c Config) (*Server, error) {
 		}
 		o.MaxRetries, o.MaxRedirects, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 3, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
+		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		o.MaintNotificationsConfig = off
 		s.client = redis.NewClusterClient(o)
 	default:
@@ -79,6 +85,7 @@ func Open(address string, c Config) (*Server, error) {
 		}
 		o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
+		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		o.MaintNotificationsConfig = off
 		s.client = redis.NewClient(o)
 	}

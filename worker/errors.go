@@ -45,7 +45,7 @@ func (e *RefusedError) Unwrap() error { return e.Reason }
 func passing(err error) bool {
 	for _, lasting := range []error{
 		lease.ErrNever, lease.ErrUnknownKey, lease.ErrBadKey, lease.ErrBadRequest,
-		lease.ErrFormat, lease.ErrNeedsSlot,
+		lease.ErrFormat, lease.ErrNeedsSlot, lease.ErrForbidden,
 	} {
 		if errors.Is(err, lasting) {
 			return false

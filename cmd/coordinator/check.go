@@ -48,6 +48,7 @@ type checked struct {
 	File    string         `json:"file"`
 	Good    bool           `json:"good"`
 	Unknown string         `json:"unknown,omitempty"`
+	Mirror  string         `json:"mirror,omitempty"`
 	Limits  []checkedLimit `json:"limits,omitempty"`
 	Plans   []checkedPlan  `json:"plans,omitempty"`
 	Assign  []assigned     `json:"assign,omitempty"`
@@ -114,7 +115,7 @@ type fault struct {
 }
 
 func checkedPolicy(file string, p *lease.Policy) checked {
-	c := checked{File: file, Good: true, Unknown: p.Unknown.String()}
+	c := checked{File: file, Good: true, Unknown: p.Unknown.String(), Mirror: p.Mirror.String()}
 	for _, l := range p.Limits {
 		limit := checkedLimit{Key: l.Pattern.String(), Line: l.Line, Guard: l.Guard.String()}
 		for _, r := range l.Rules {
@@ -180,6 +181,9 @@ func printCheck(s cli.Streams, c checked) error {
 		has += ", " + cli.Plural(len(c.Plans), "plan")
 	}
 	fmt.Fprintf(s.Out, "%s is good: %s; a key that none names is %s\n", c.File, has, unknown)
+	if c.Mirror == lease.AvailableMirror.String() {
+		fmt.Fprintln(s.Out, "mirror: available: while the mirror is away grants go on, and are forgotten if the leader dies then")
+	}
 	for _, l := range c.Limits {
 		fmt.Fprintf(s.Out, "\n%s  (line %d", cli.Printable(l.Key, 200), l.Line)
 		if l.Guard != "0s" {

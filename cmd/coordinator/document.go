@@ -13,11 +13,14 @@ import (
 // document is the status as JSON: over NATS, and for status --json. Fields are
 // added over time and never renamed.
 type document struct {
-	V          int         `json:"v"`
-	Cell       string      `json:"cell"`
-	Leader     string      `json:"leader"`
-	Version    string      `json:"version"`
-	State      string      `json:"state"` // where it is kept: memory
+	V       int    `json:"v"`
+	Cell    string `json:"cell"`
+	Leader  string `json:"leader"`
+	Version string `json:"version"`
+	State   string `json:"state"` // where it is kept: memory
+	// Divided is into how many partitions the cell is divided. Of them Partitions has
+	// those that were asked: all, or that of the key.
+	Divided    int         `json:"divided"`
 	Partitions []partition `json:"partitions"`
 	Leases     int         `json:"leases"`
 	Waiting    int         `json:"waiting"`
@@ -45,6 +48,10 @@ type partition struct {
 	N      int    `json:"n"`
 	Leader string `json:"leader"`
 	Epoch  uint64 `json:"epoch"`
+	// Problem says why nothing is known of the partition, if so.
+	Problem string `json:"problem,omitempty"`
+	// Behind is there while promise 1 is off.
+	Behind *behindState `json:"behind,omitempty"`
 }
 
 type amount struct {
@@ -63,6 +70,18 @@ func newAmount(m lease.Amount) amount {
 		a.Units[u.Unit] = u.N
 	}
 	return a
+}
+
+// add adds what another partition has.
+func (a *amount) add(b amount) {
+	a.Tokens += b.Tokens
+	a.Slots += b.Slots
+	for unit, n := range b.Units {
+		if a.Units == nil {
+			a.Units = map[string]int64{}
+		}
+		a.Units[unit] += n
+	}
 }
 
 // keyState is one limited key: Key, or Key64 in base64 if it is not UTF-8.

@@ -154,7 +154,10 @@ func (w *world) startWorker() *worker {
 // spends is every call of all.
 func (w *world) spends() []oracle.Spend {
 	w.t.Helper()
-	spends := w.load.all()
+	var spends []oracle.Spend
+	if w.load != nil {
+		spends = w.load.all()
+	}
 	for _, k := range w.workers {
 		some, err := oracle.ReadFiles(k.log)
 		if !errors.Is(err, oracle.ErrTorn) { // the one that was killed

@@ -143,7 +143,7 @@ func (c *calls) cancel(x *caller, call *worker.Call) {
 	if x.call != call || call.State() != worker.Waiting && call.State() != worker.Taken {
 		return
 	}
-	c.world.Faults["cancel"]++
+	c.world.count("cancel")
 	c.cancelled++
 	x.holder.pools[x.key].Cancel(x.holder.elapsed(), call)
 	c.forget(x)
@@ -194,7 +194,7 @@ func (c *calls) decide(x *caller) {
 		c.forget(x)
 		c.again(x)
 	case worker.Lost:
-		c.world.Faults["lost call"]++
+		c.world.count("lost call")
 		c.finish(x, x.holder.awake())
 	}
 }

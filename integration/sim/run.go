@@ -17,7 +17,7 @@ type Verdict struct {
 	Violations []oracle.Violation
 	Stranded   []string // what was not free, or not answered, at the end
 	Use        float64  // of the calm and saturated part; 0 if it was not judged
-	Apart      bool     // calendar time was not the wall clock's then: guards are wider, which costs use by right
+	Apart      bool     // calendar time was not the wall clock's then, or shortly before: guards are wider, which costs use by right
 	Spends     int
 	Faults     map[string]int
 	Ledger     lease.Stats
@@ -54,6 +54,7 @@ func Run(seed uint64) Verdict {
 	var fleet []*holder
 	for i := range holders {
 		h := newHolder(w, fmt.Sprintf("w%d", i), l, w.rand.Int64N(201)-100, keys)
+		h.node = i % 2
 		fleet = append(fleet, h)
 		w.calls.start(h)
 	}
@@ -61,12 +62,15 @@ func Run(seed uint64) Verdict {
 	w.trouble(l, fleet)
 	w.run(faultyFor)
 	w.calm = true
+	for _, x := range l.all {
+		l.walls.right(x)
+	}
 	w.run(w.now + settleFor)
 	w.calls.saturate = !c.Scarce
 	busy := w.now
 	period := longest(rules, true)
 	w.run(busy + max(busyFor, 3*period))
-	apart := l.apart()
+	apart := l.walls.wide > busy
 	w.calls.stopped = true
 	if c.Scarce {
 		w.calls.giveUp()
@@ -90,16 +94,16 @@ func (w *World) trouble(s *site, fleet []*holder) {
 		if w.now >= h.paused { // it runs
 			switch w.rand.IntN(4) {
 			case 0:
-				w.Faults["crash"]++
+				w.count("crash")
 				h.crash(w.between(10*time.Millisecond, 2*time.Second))
 			case 1:
-				w.Faults["short pause"]++
+				w.count("short pause")
 				h.pause(w.between(time.Millisecond, 900*time.Millisecond))
 			case 2:
-				w.Faults["pause past the lease"]++
+				w.count("pause past the lease")
 				h.pause(w.between(4*time.Second, 12*time.Second))
 			default:
-				w.Faults["cut off"]++
+				w.count("cut off")
 				w.net.partition(&h.host, w.between(100*time.Millisecond, 12*time.Second))
 			}
 		}
@@ -124,7 +128,7 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, s *site, f
 	if l := s.leader(); l == nil {
 		v.Stranded = append(v.Stranded, "nobody leads")
 	} else {
-		v.Stranded = append(v.Stranded, w.stranded(l, fleet, longest(rules, false))...)
+		v.Stranded = append(v.Stranded, w.stranded(l, fleet, max(longest(rules, false), s.walls.wide-w.now))...)
 	}
 	for _, h := range fleet {
 		v.Pools.Add(h.books)

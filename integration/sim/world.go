@@ -27,7 +27,7 @@ type World struct {
 const origin = int64(1_800_000_059_000_000_000)
 
 func newWorld(seed uint64) *World {
-	w := &World{rand: rand.New(rand.NewPCG(seed, 0x7261_7469_6f6e)), origin: origin, Faults: map[string]int{}}
+	w := &World{rand: rand.New(rand.NewPCG(seed, 0x7261_7469_6f6e)), origin: origin, Faults: none()}
 	w.net.world = w
 	return w
 }
@@ -54,7 +54,7 @@ func (w *World) chance(p float64, fault string) bool {
 		return false
 	}
 	if fault != "" {
-		w.Faults[fault]++
+		w.count(fault)
 	}
 	return true
 }
@@ -96,6 +96,7 @@ type host struct {
 	pauseAt time.Duration // the last pause began
 	paused  time.Duration // and ends
 	life    int           // of the process; what an earlier one would have done is not done
+	node    int           // of NATS, that it is connected to
 }
 
 // elapsed is the host's monotonic clock.

@@ -119,7 +119,7 @@ func (l *lessor) winBack(t *lease.Turn, then func()) {
 			won(next)
 			return
 		}
-		if l.world.chance(0.3, "leader paused while it wins back") {
+		if l.site.allKnow() && l.world.chance(0.3, "leader paused while it wins back") {
 			l.pause(l.world.between(200*time.Millisecond, 2*time.Second))
 		}
 		l.after(0, l.while(led, func() {

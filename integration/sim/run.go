@@ -28,7 +28,7 @@ const (
 	holders   = 4
 	faultyFor = 25 * time.Second
 	settleFor = 32 * time.Second // calm, until no fault's doing is left
-	busyFor   = 15 * time.Second // calm and saturated, or three of the longest windows
+	busyFor   = 15 * time.Second // calm and saturated, or four of the longest windows
 	quietFor  = 60 * time.Second // nobody asks
 )
 
@@ -69,7 +69,7 @@ func Run(seed uint64) Verdict {
 	w.calls.saturate = !c.Scarce
 	busy := w.now
 	period := longest(rules, true)
-	w.run(busy + max(busyFor, 3*period))
+	w.run(busy + busyLasts(period))
 	apart := l.walls.wide > busy
 	w.calls.stopped = true
 	if c.Scarce {
@@ -182,20 +182,32 @@ func (w *World) stranded(l *lessor, fleet []*holder, window time.Duration) (left
 	return left
 }
 
+// busyLasts is for how long the fleet is busy: several of the windows that fit, and one
+// more, so that use can be judged from different instants.
+func busyLasts(period time.Duration) time.Duration { return max(busyFor, 4*period) }
+
 // use is what the fleet got of key k while it was calm and saturated, over the
-// whole windows after the first.
+// whole windows after the first. Calls come in bursts, and the fleet is a little later
+// each time: so that it does not matter whether a burst lies at the end, this is
+// the mean of what is judged from instants all over a window.
 func (w *World) use(rules []oracle.Rule, busy, period time.Duration) float64 {
-	from, to := w.origin+int64(busy), w.origin+int64(busy+max(busyFor, 3*period))
-	var spends []oracle.Spend
-	for _, s := range oracle.Under(w.spends, "k") {
-		if s.At >= from && s.At < to {
-			spends = append(spends, s)
+	const judged = 8
+	lasts, sum := busyLasts(period)-period, 0.0
+	for i := range time.Duration(judged) {
+		begin := busy + i*period/judged
+		from, to := w.origin+int64(begin), w.origin+int64(begin+lasts)
+		var spends []oracle.Spend
+		for _, s := range oracle.Under(w.spends, "k") {
+			if s.At >= from && s.At < to {
+				spends = append(spends, s)
+			}
 		}
+		schedule := oracle.Schedule{Rules: rules, Hold: 20 * time.Millisecond, From: from, Units: map[string]int64{"w": busyUnits}}
+		use, err := oracle.Use(spends, schedule, from, to, period)
+		if err != nil {
+			panic(err)
+		}
+		sum += use
 	}
-	schedule := oracle.Schedule{Rules: rules, Hold: 20 * time.Millisecond, From: from, Units: map[string]int64{"w": busyUnits}}
-	use, err := oracle.Use(spends, schedule, from, to, period)
-	if err != nil {
-		panic(err)
-	}
-	return use
+	return sum / judged
 }

@@ -66,8 +66,10 @@ func (s *site) befallsStore(l *lessor, what int) {
 	w := s.world
 	switch what {
 	case 8:
-		w.count("store started empty")
-		s.store.restart(w.between(time.Millisecond, 4*time.Second), true)
+		if s.allKnow() || s.leaderIsHeard() {
+			w.count("store started empty")
+			s.store.restart(w.between(time.Millisecond, 4*time.Second), true)
+		}
 	case 9:
 		w.count("store started with old data")
 		s.store.restart(w.between(time.Millisecond, time.Second), false)
@@ -89,12 +91,32 @@ func (s *site) befallsStore(l *lessor, what int) {
 	}
 }
 
-// twoKnow says that both coordinators run and have seen a seat.
-func (s *site) twoKnow() bool {
+// allKnow says that every coordinator has seen a seat, so that none of them takes an empty
+// store for a new one; twoKnow that they run, too.
+func (s *site) allKnow() bool {
 	for _, l := range s.all {
-		if number, _ := l.candidate.Known(); number == 0 || s.world.now < l.paused {
+		if number, _ := l.candidate.Known(); number == 0 {
 			return false
 		}
 	}
 	return true
+}
+
+func (s *site) twoKnow() bool {
+	for _, l := range s.all {
+		if s.world.now < l.paused {
+			return false
+		}
+	}
+	return s.allKnow()
+}
+
+// leaderIsHeard says that who has seen no seat hears the leader.
+func (s *site) leaderIsHeard() bool {
+	for _, l := range s.all {
+		if l.serving && s.world.now >= l.paused && !s.world.net.severed(&l.host) && s.world.now >= s.world.net.split {
+			return true
+		}
+	}
+	return false
 }

@@ -20,6 +20,8 @@ type World struct {
 	Faults map[string]int // by name, how often each fired
 	calls  calls
 	calm   bool // no more faults
+	// scripted says that nothing goes wrong but what a story tells.
+	scripted bool
 }
 
 // origin is the Unix time at which worlds begin unless their contract says: a second before a full minute,
@@ -48,9 +50,9 @@ func (w *World) run(until time.Duration) {
 	w.now = until
 }
 
-// chance is true with probability p, but never when the world is calm.
+// chance is true with probability p, but never when the world is calm or scripted.
 func (w *World) chance(p float64, fault string) bool {
-	if w.calm || w.rand.Float64() >= p {
+	if w.calm || w.scripted || w.rand.Float64() >= p {
 		return false
 	}
 	if fault != "" {

@@ -98,6 +98,10 @@ func TestDeposedLeaderAnswersNothing(t *testing.T) {
 						return nil
 					})
 				}()
+				defer func() {
+					cancel()
+					require.NoError(t, <-done)
+				}()
 				old := <-leaders
 				a, err := old.Acquire(ctx, slotted(1))
 				require.NoError(t, err)
@@ -109,8 +113,6 @@ func TestDeposedLeaderAnswersNothing(t *testing.T) {
 				next.Epoch = lease.Epoch{Number: seen.Epoch.Number + 1, Mark: 7}
 				require.NoError(t, memory.Campaign(ctx, seen, next))
 				require.ErrorIs(t, ask(ctx, old), lease.ErrStopped)
-				cancel()
-				require.NoError(t, <-done)
 			})
 		})
 	}

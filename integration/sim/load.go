@@ -9,7 +9,7 @@ import (
 
 // load restores keys, and now and then all there are.
 func (l *lessor) load(keys []lease.Key, then func()) {
-	if !l.course.Loaded() && l.world.rand.IntN(5) == 0 {
+	if !l.course.Loaded() && l.world.rand.IntN(200) == 0 {
 		var all []lease.Key
 		l.mirror(nil, func(epoch lease.Epoch) call {
 			return func(ctx context.Context, m *coordinator.Memory) (err error) {

@@ -45,7 +45,7 @@ func Run(seed uint64) Verdict {
 		panic(err)
 	}
 	l := newSite(w, policy, c)
-	keys := []lease.Key{"k", "other"}
+	keys := []lease.Key{"k", "other", rare}
 	w.calls = calls{world: w, slots: map[lease.Key]bool{}, guard: c.Guard, perKey: 3, pending: map[*worker.Call]*caller{}}
 	for _, k := range keys {
 		w.calls.slots[k] = strings.Contains(c.Rules, "concurrent")

@@ -123,8 +123,8 @@ func TestRollingReplacementForgetsNothing(t *testing.T) {
 		before func(s *story)
 		left   int
 	}{
-		"in order":             {func(*story) {}, 6},
-		"while Redis is down":  {func(s *story) { s.site.store.hang(5 * time.Second) }, 6},
+		"in order":            {func(*story) {}, 6},
+		"while Redis is down": {func(s *story) { s.site.store.hang(5 * time.Second) }, 6},
 		"after Redis is empty": {func(s *story) {
 			s.site.store.restart(100*time.Millisecond, true)
 			s.pass(time.Second) // in which the leader writes it back

@@ -23,6 +23,7 @@ type calls struct {
 	perKey   int // callers of each holder on each key
 	saturate bool
 	stopped  bool
+	lasts    time.Duration // each call, where a story says so
 
 	asked, served, failed, cancelled int
 	pending                          map[*worker.Call]*caller
@@ -223,7 +224,10 @@ func (c *calls) spendNow(x *caller, call *worker.Call) {
 	// Until it ends otherwise, the call has left and is under way.
 	w.spends = append(w.spends, oracle.Spend{Key: string(x.key), At: w.unix(), Cost: call.Cost(), Units: costs(call.Units())})
 	d := 20 * time.Millisecond
-	if !c.saturate {
+	switch {
+	case c.lasts > 0:
+		d = c.lasts
+	case !c.saturate:
 		d = w.between(0, 60*time.Millisecond)
 		if w.chance(longCalls[c.slots[x.key]], "long call") {
 			d = w.between(5*time.Second, 15*time.Second)

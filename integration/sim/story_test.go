@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ func tell(t *testing.T, seed uint64, c Contract, holders int, keys ...lease.Key)
 	require.NoError(t, err)
 	s := &story{World: w, t: t, site: newSite(w, policy, c), rules: oracle.MustRules(c.Rules)}
 	w.calls = calls{world: w, slots: map[lease.Key]bool{}, pending: map[*worker.Call]*caller{}, stopped: true}
+	for _, k := range keys {
+		w.calls.slots[k] = strings.Contains(c.Rules, "concurrent")
+	}
 	for i := range holders {
 		h := newHolder(w, fmt.Sprintf("w%d", i), s.site, 0, keys)
 		h.node = i % 2
@@ -59,7 +63,7 @@ func (s *story) try(h *holder, key lease.Key, n int) int {
 	before := len(s.spends)
 	for range n {
 		x := &caller{holder: h, life: h.life, key: key, spend: -1}
-		x.call = h.pools[key].Ask(h.elapsed(), 1, false, h.elapsed()+patience)
+		x.call = h.pools[key].Ask(h.elapsed(), 1, s.calls.slots[key], h.elapsed()+patience)
 		s.calls.pending[x.call] = x
 		s.calls.decide(x)
 		h.drive(key)
@@ -237,4 +241,79 @@ func TestLeadershipGoesOverOnceOrNotAtAll(t *testing.T) {
 			s.keepsTheContract()
 		})
 	}
+}
+
+// takeOver kills the leader and waits until another one serves, which has nothing in
+// memory yet.
+func (s *story) takeOver() {
+	s.site.leader().crash(time.Hour)
+	for s.site.leader() == nil {
+		s.pass(100 * time.Microsecond)
+	}
+}
+
+// revive starts the coordinator again that was killed.
+func (s *story) revive() {
+	for _, l := range s.site.all {
+		if !l.serving {
+			l.crash(time.Millisecond)
+		}
+	}
+	s.pass(30 * time.Millisecond)
+}
+
+// TestWhatALeaderDidNotHaveIsLostWithTheStore: a leader that has just taken over, and has
+// few keys in memory, wins back a store that has lost the others. They count as spent.
+func TestWhatALeaderDidNotHaveIsLostWithTheStore(t *testing.T) {
+	s := tell(t, 1, Contract{Rules: "10/1h"}, 2, "k", rare)
+	require.Equal(t, 4, s.try(s.fleet[0], "k", 4))
+	require.Equal(t, 4, s.try(s.fleet[0], rare, 4))
+	s.pass(20 * time.Second)
+	s.takeOver()
+	s.site.store.restart(time.Millisecond, true)
+	s.pass(100 * time.Millisecond)
+	require.Positive(t, s.Faults["won back"])
+	require.False(t, s.site.leader().ledger.Has(rare))
+	require.Zero(t, s.try(s.fleet[1], rare, 10))
+	require.Positive(t, s.site.stats().Doubted)
+	s.keepsTheContract()
+}
+
+// TestDoubtOutlivesTheLeaderThatFoundIt: the store has lost its tail with the leader that
+// knew, and the next leader is killed before a key is asked for: the one after it charges
+// that key all the same.
+func TestDoubtOutlivesTheLeaderThatFoundIt(t *testing.T) {
+	s := tell(t, 1, Contract{Rules: "10/1h"}, 2, "k", rare)
+	require.Equal(t, 1, s.try(s.fleet[0], rare, 1))
+	s.pass(20 * time.Second)
+	require.Equal(t, 1, s.try(s.fleet[0], "k", 1)) // a turn that the copies lack
+	s.site.store.copies = s.site.store.copies[:1]
+	s.site.store.restart(time.Millisecond, false)
+	s.takeOver()
+	require.False(t, s.site.leader().ledger.Has(rare))
+	s.revive()
+	s.takeOver()
+	require.False(t, s.site.leader().ledger.Has(rare))
+	require.Zero(t, s.try(s.fleet[1], rare, 10), "nothing is left of what may have been granted in the lag")
+	require.Positive(t, s.site.stats().Charged)
+	s.keepsTheContract()
+}
+
+// TestRenewedSlotIsHeldAfterATakeover: a call lasts longer than slots live that are not
+// renewed, and in between the leader dies.
+func TestRenewedSlotIsHeldAfterATakeover(t *testing.T) {
+	s := tell(t, 1, Contract{Rules: "40/1s, 1 concurrent"}, 2, "k")
+	s.calls.lasts = 25 * time.Second
+	require.Equal(t, 1, s.try(s.fleet[0], "k", 1))
+	s.pass(10 * time.Second)
+	s.fleet[0].site.leader().crash(time.Second)
+	require.Zero(t, s.try(s.fleet[1], "k", 1))
+	s.pass(5 * time.Second)
+	require.Zero(t, s.try(s.fleet[1], "k", 1))
+	s.pass(20 * time.Second)
+	require.Equal(t, 1, s.try(s.fleet[1], "k", 1), "the call is over")
+	s.pass(30 * time.Second)
+	require.Positive(t, s.site.stats().Renewed)
+	require.Zero(t, s.site.stats().SlotsExpired)
+	s.keepsTheContract()
 }

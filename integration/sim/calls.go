@@ -238,7 +238,7 @@ func (c *calls) spendNow(x *caller, call *worker.Call) {
 }
 
 // end ends a call: answered, abandoned while the upstream works on, never made,
-// or with less used than asked for.
+// or with less or more used than asked for.
 func (c *calls) end(x *caller, call *worker.Call) {
 	if x.call != call || call.State() != worker.Running {
 		return
@@ -265,6 +265,17 @@ func (c *calls) end(x *caller, call *worker.Call) {
 			panic(err)
 		}
 		s.Cost, s.Units = used, costs(units)
+		c.finish(x, at)
+	case w.chance(0.01, "overspend"):
+		// What it used beyond is debt, and no spend that the law is judged by: it was
+		// never granted.
+		var units lease.Units
+		for _, u := range call.Units() {
+			units = append(units, lease.UnitAmount{Unit: u.Unit, N: u.N + w.rand.Int64N(u.N/2+1)})
+		}
+		if err := p.Settle(now, call, call.Cost()+w.rand.Int64N(2), units...); err != nil {
+			panic(err)
+		}
 		c.finish(x, at)
 	default:
 		p.Finish(now, call)

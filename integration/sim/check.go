@@ -51,7 +51,8 @@ func (l *lessor) check() {
 			} else if _, unit, of := strings.Cut(x.Rule, "unit="); of {
 				want = held.Units.Of(unit)
 			}
-			if x.Held != want || x.Free+x.Held+x.Spent != x.Limit {
+			owed := max(0, x.Held+x.Spent-x.Limit) // by overspend
+			if x.Held != want || x.Free+x.Held+x.Spent != x.Limit+owed || owed > x.Limit {
 				l.say("%s %s: %d free, %d held, %d spent; leases hold %d", k.Key, x.Rule, x.Free, x.Held, x.Spent, want)
 			}
 		}

@@ -22,7 +22,7 @@ func open(t *testing.T, url string) *redisbackend.Server {
 // TestOneServerIsAMirror, each cell of it by itself.
 func TestOneServerIsAMirror(t *testing.T) {
 	server := open(t, harness.New(t).Redis().URL())
-	require.NoError(t, server.Check(t.Context()))
+	require.NoError(t, server.Check(t.Context(), "cell1"))
 	cells := 0
 	mirrortest.Run(t, func(*testing.T) mirrortest.Mirror {
 		cells++

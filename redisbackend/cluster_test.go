@@ -45,6 +45,7 @@ func newCluster(t *testing.T) (h *harness.Test, server *redisbackend.Server, nod
 
 // TestClusterIsAMirror: what the single server passes, on three shards.
 func TestClusterIsAMirror(t *testing.T) {
+	t.Parallel()
 	_, server, nodes := newCluster(t)
 	require.NoError(t, server.Check(bounded(t), "c"))
 	cells := 0
@@ -62,6 +63,7 @@ func TestClusterIsAMirror(t *testing.T) {
 // TestBracesInKeysMoveNothing (B127): whatever braces a key or a cell has, all keys of a
 // partition are in one slot, also those of one call of several keys and their prefixes.
 func TestBracesInKeysMoveNothing(t *testing.T) {
+	t.Parallel()
 	_, server, nodes := newCluster(t)
 	braces := []lease.Key{"a{b}c", "{}", "}{", "{", "x{}y", "{x}", "}", "{{}}", "a{b}c/{}/}{", "{ration:c:0}:seat"}
 	for _, cell := range []string{"c", "{c}", "}{"} {
@@ -102,6 +104,7 @@ func TestBracesInKeysMoveNothing(t *testing.T) {
 // TestScriptThatFailsIsNoGrant (B127): a node that is not there answers nothing, and
 // nothing is granted for it.
 func TestScriptThatFailsIsNoGrant(t *testing.T) {
+	t.Parallel()
 	h, server, nodes := newCluster(t)
 	x := lead(t, server.Mirror("c", 0), `limits: [{key: "{a}", rules: [1/1h]}]`)
 	for _, c := range nodes { // the slots of all are nobody's

@@ -13,7 +13,7 @@ import (
 
 // explain says what an operator can do about an error of the server.
 func (s *Server) explain(err error) error {
-	remedy := remedy(err)
+	remedy := remedy(err, strings.HasPrefix(s.name, "rediss://"))
 	if remedy != "" {
 		remedy = "; " + remedy
 	}
@@ -34,13 +34,15 @@ var replies = []struct{ begins, remedy string }{
 	{"LOADING", "it reads its data, and will be asked again"},
 	{"MISCONF", "it cannot save its data; its log says why"},
 	{"OOM", "it has no memory left; raise maxmemory"},
+	{"NOREPLICAS", "it has fewer replicas than its min-replicas-to-write"},
+	{"BUSY", "a script of somebody runs too long; redis-cli SCRIPT KILL ends it"},
 	{"MOVED", "it is a node of a Cluster; name a further one with &addr=host:port"},
 	{"CLUSTERDOWN", "the Cluster lacks a node, or some of its slots; redis-cli --cluster check says which"},
 	{"ERR This instance has cluster support disabled", "it is no Cluster; leave &addr= out of the URL"},
 	{"redis: all sentinels specified in configuration are unreachable", "start a Sentinel, or correct its address or the master_name"},
 }
 
-func remedy(err error) string {
+func remedy(err error, secure bool) string {
 	text := err.Error()
 	for _, r := range replies {
 		if strings.HasPrefix(text, r.begins) {
@@ -64,6 +66,8 @@ func remedy(err error) string {
 		return "correct the host"
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return "it ended the connection: it may have gone, or want TLS, which is rediss://"
+	case secure && errors.Is(err, context.DeadlineExceeded):
+		return "it does not answer in time; if it does not speak TLS, write redis:// for rediss://"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "it does not answer in time"
 	}

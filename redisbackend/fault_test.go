@@ -73,7 +73,7 @@ func TestEveryRecordHasATTLAndTheSeatNone(t *testing.T) {
 	require.Less(t, ttl, time.Duration(0), "it has none")
 }
 
-// TestServerThatCannotBeTrustedIsToldApart: one that may evict, and what an operator can
+// TestServerThatCannotBeTrustedIsToldApart: one that may evict (B133), and what an operator can
 // do about one that does not let in.
 func TestServerThatCannotBeTrustedIsToldApart(t *testing.T) {
 	h := harness.New(t)
@@ -102,6 +102,7 @@ func TestServerThatCannotBeTrustedIsToldApart(t *testing.T) {
 
 // TestAnswersWaitForReplicas: a turn is recorded when the replica has it too.
 func TestAnswersWaitForReplicas(t *testing.T) {
+	t.Parallel()
 	h := harness.New(t)
 	first := h.Redis()
 	host, port, _ := strings.Cut(first.Addr, ":")
@@ -128,7 +129,7 @@ func TestAnswersWaitForReplicas(t *testing.T) {
 		require.Equal(t, seq+1, has)
 	}
 	require.NoError(t, second.Process().Kill())
-	require.ErrorContains(t, m.Apply(bounded(t), turnOf(e, 21, "k")), "0 of 1 replicas")
+	require.ErrorContains(t, m.Apply(bounded(t), turnOf(e, 21, "k")), "0 of 1 replicas of Redis")
 	second.Start()
 	h.Until("the turn that was said again", func() error { return m.Apply(bounded(t), turnOf(e, 21, "k")) })
 }

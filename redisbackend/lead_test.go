@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -151,24 +152,31 @@ func (a *asking) request(patience time.Duration, keys ...lease.Key) lease.Reques
 }
 
 // takes asks for one token until there is an answer, and says whether it was granted.
-// Copies carry the same id, until that is over because its grant came too late.
 func (a *asking) takes(t *testing.T, l *coordinator.Leader, key lease.Key) bool {
 	t.Helper()
+	granted, err := a.try(bounded(t), l, key)
+	require.NoError(t, err)
+	return granted
+}
+
+// try is takes on any goroutine. Copies carry the same id, until that is over because its
+// grant came too late.
+func (a *asking) try(ctx context.Context, l *coordinator.Leader, key lease.Key) (granted bool, err error) {
 	r := a.request(0, key)
 	for {
-		answer, err := l.Acquire(bounded(t), r)
+		answer, err := l.Acquire(ctx, r)
 		switch {
 		case errors.Is(err, lease.ErrMirrorAway):
 			r.Sent++
-			continue
 		case err != nil:
-			require.NoError(t, err)
+			return false, err
 		case answer.Outcome == lease.Ended:
 			r = a.request(0, key)
-			continue
+		case answer.Outcome == lease.Granted, answer.Outcome == lease.Refused:
+			return answer.Outcome == lease.Granted, nil
+		default:
+			return false, fmt.Errorf("outcome %d of a request that does not wait", answer.Outcome)
 		}
-		require.Contains(t, []lease.Outcome{lease.Granted, lease.Refused}, answer.Outcome)
-		return answer.Outcome == lease.Granted
 	}
 }
 

@@ -1,6 +1,7 @@
 package redisbackend_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,11 +19,11 @@ import (
 
 // watched is a primary and a replica behind a Sentinel.
 type watched struct {
-	h                 *harness.Test
-	primary, replica  *harness.Redis
-	sentinel          *harness.Redis
-	server            *redisbackend.Server
-	watches, observer *redis.Client
+	h                *harness.Test
+	primary, replica *harness.Redis
+	sentinel         *harness.Redis
+	server           *redisbackend.Server
+	watches          *redis.Client
 }
 
 func newWatched(t *testing.T) *watched {
@@ -79,26 +80,23 @@ func (w *watched) promoted(t *testing.T) {
 	})
 }
 
-// counted waits until the mirror waits for a replica.
-func counted(t *testing.T, h *harness.Test, m lease.Elector, r *harness.Redis) {
+// waits lets a leader take turns until the primary is asked to wait for its replica.
+func waits(t *testing.T, h *harness.Test, x *post, primary *harness.Redis) {
 	t.Helper()
-	h.Until("a replica to wait for", func() error {
-		if _, err := m.Look(bounded(t)); err != nil {
-			return err
+	a := newAsking("any")
+	h.Until("turns that wait for the replica", func() error {
+		a.takes(t, x.leader, "t")
+		stats, err := raw(t, primary).Info(bounded(t), "commandstats").Result()
+		if err == nil && !strings.Contains(stats, "cmdstat_wait:") {
+			err = errors.New("none does")
 		}
-		n, err := raw(t, r).InfoMap(bounded(t), "replication").Result()
-		if err != nil || n["Replication"]["connected_slaves"] != "1" {
-			return fmt.Errorf("%v %v", n, err)
-		}
-		return nil
+		return err
 	})
-	time.Sleep(600 * time.Millisecond) // it counts each half second
-	_, err := m.Look(bounded(t))
-	require.NoError(t, err)
 }
 
 // TestSentinelIsAMirror: what the single server passes, before a failover and after it.
 func TestSentinelIsAMirror(t *testing.T) {
+	t.Parallel()
 	w := newWatched(t)
 	require.NoError(t, w.server.Check(bounded(t), "c"))
 	cells := 0
@@ -118,10 +116,11 @@ func TestSentinelIsAMirror(t *testing.T) {
 // scripts are loaded by the way. The same leader goes on under the same epoch, while the
 // old primary is gone, and another coordinator that takes over knows all that was granted.
 func TestSentinelFailoverLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	w := newWatched(t)
 	const policy = `limits: [{key: "once/{k}", rules: [1/1h]}, {key: "{a}/{b}/{c}", rules: [100000/1s, 40 concurrent]}]`
 	x := lead(t, w.server.Mirror("c", 0), policy)
-	counted(t, w.h, x.mirror, w.primary)
+	waits(t, w.h, x, w.primary)
 	epoch := x.leader.Epoch()
 	n := startLoad(t, func() *coordinator.Leader { return x.leader })
 	n.goesOn(w.h, 300)
@@ -134,7 +133,12 @@ func TestSentinelFailoverLosesNothingAcknowledged(t *testing.T) {
 				return
 			default:
 			}
-			if key := lease.Key(fmt.Sprint("once/", i)); a.takes(t, x.leader, key) {
+			key := lease.Key(fmt.Sprint("once/", i))
+			switch ok, err := a.try(t.Context(), x.leader, key); {
+			case err != nil:
+				t.Errorf("asking: %v", err)
+				return
+			case ok:
 				granted <- key
 			}
 		}
@@ -169,9 +173,10 @@ func least(got, want int) error {
 // promoted one, and the connections to it are still there. The turns that it refuses go
 // again to the other, with no restart.
 func TestMirrorFollowsAPlannedFailover(t *testing.T) {
+	t.Parallel()
 	w := newWatched(t)
 	x := lead(t, w.server.Mirror("c", 0), allKinds)
-	counted(t, w.h, x.mirror, w.primary)
+	waits(t, w.h, x, w.primary)
 	epoch := x.leader.Epoch()
 	n := startLoad(t, func() *coordinator.Leader { return x.leader })
 	n.goesOn(w.h, 300)

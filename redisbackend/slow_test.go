@@ -31,6 +31,7 @@ func TestBlackHoleIsBounded(t *testing.T) {
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
+	began := time.Now()
 	goroutines, conns := runtime.NumGoroutine(), wire.Conns()
 	for _, phase := range []struct {
 		name string
@@ -56,7 +57,7 @@ func TestBlackHoleIsBounded(t *testing.T) {
 		return nil
 	})
 	require.Positive(t, x.log.count("the mirror fails"))
-	require.Less(t, x.log.count("the mirror fails"), 40, "it is said once a second")
+	require.Less(t, x.log.count("the mirror fails"), 10+int(time.Since(began).Seconds()), "it is said once a second")
 	sameInRedis(t, x)
 }
 

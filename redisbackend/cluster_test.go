@@ -73,8 +73,7 @@ func TestBracesInKeysMoveNothing(t *testing.T) {
 			require.True(t, a.takes(t, x.leader, key), key)
 		}
 		several := a.request(0, "a{b}c", "a{b}c/}{", "a{b}c/}{/{}")
-		answer, err := x.leader.Acquire(bounded(t), several)
-		require.NoError(t, err)
+		answer := answered(t, x.leader, several)
 		require.Equal(t, lease.Granted, answer.Outcome)
 		sameInRedis(t, x)
 		x.die() // another has to read what it wrote

@@ -107,7 +107,7 @@ func TestAnswersWaitForReplicas(t *testing.T) {
 	first := h.Redis()
 	host, port, _ := strings.Cut(first.Addr, ":")
 	second := h.Redis("--replicaof", host, port)
-	m := open(t, first.URL()).Mirror("default", 0)
+	m := openHasty(t, first.URL()).Mirror("default", 0)
 	h.Until("the replica to follow", func() error {
 		conn := raw(t, first).Conn()
 		defer conn.Close()

@@ -151,6 +151,21 @@ func (a *asking) request(patience time.Duration, keys ...lease.Key) lease.Reques
 	return lease.Request{ID: lease.ID{Holder: a.holder, Seq: a.seq}, Keys: keys, Want: one, Need: one, Sent: time.Duration(a.seq) * time.Hour, Patience: patience}
 }
 
+// answered gives the answer to a request that does not wait. Where the mirror is slow it
+// is asked again under the same id.
+func answered(t *testing.T, l *coordinator.Leader, r lease.Request) lease.Answer {
+	t.Helper()
+	for {
+		answer, err := l.Acquire(bounded(t), r)
+		if errors.Is(err, lease.ErrMirrorAway) {
+			r.Sent++
+			continue
+		}
+		require.NoError(t, err)
+		return answer
+	}
+}
+
 // takes asks for one token until there is an answer, and says whether it was granted.
 func (a *asking) takes(t *testing.T, l *coordinator.Leader, key lease.Key) bool {
 	t.Helper()

@@ -27,9 +27,7 @@ func TestScriptsAreForgottenUnderLoad(t *testing.T) {
 			if replicas > 0 {
 				follows(h, r.Addr)
 			}
-			server, err := redisbackend.Open(r.URL(), redisbackend.Config{Replicas: replicas, Wait: time.Second})
-			require.NoError(t, err)
-			t.Cleanup(func() { server.Close() })
+			server := openAs(t, r.URL(), redisbackend.Config{Replicas: replicas, Wait: time.Second})
 			x := lead(t, server.Mirror("c", 0), allKinds)
 			n := startLoad(t, func() *coordinator.Leader { return x.leader })
 			for range 20 {
@@ -80,9 +78,7 @@ func TestReplyThatIsLostCountsNothingTwice(t *testing.T) {
 	h := harness.New(t)
 	r := h.Redis()
 	wire := h.Wire(r.Addr)
-	server, err := redisbackend.Open("redis://"+wire.Addr(), redisbackend.Config{Wait: 100 * time.Millisecond})
-	require.NoError(t, err)
-	t.Cleanup(func() { server.Close() })
+	server := openAs(t, "redis://"+wire.Addr(), redisbackend.Config{Wait: 100 * time.Millisecond})
 	m := server.Mirror("default", 0)
 	e := mirrortest.Win(t, open(t, r.URL()).Mirror("default", 0), mirrortest.Seat(1))
 	h.Until("a turn", func() error { return m.Apply(bounded(t), turnOf(e, 1, "other")) })
@@ -117,9 +113,7 @@ func TestRepliesAreLostAndLateUnderLoad(t *testing.T) {
 	h := harness.New(t)
 	r := h.Redis()
 	wire := h.Wire(r.Addr)
-	server, err := redisbackend.Open("redis://"+wire.Addr(), redisbackend.Config{Wait: 50 * time.Millisecond})
-	require.NoError(t, err)
-	t.Cleanup(func() { server.Close() })
+	server := openAs(t, "redis://"+wire.Addr(), redisbackend.Config{Wait: 200 * time.Millisecond})
 	x := lead(t, server.Mirror("c", 0), allKinds)
 	epoch := x.leader.Epoch()
 	n := startLoad(t, func() *coordinator.Leader { return x.leader })
@@ -164,9 +158,7 @@ func TestLostTailGrantsNothingTwice(t *testing.T) {
 			})
 			config := redisbackend.Config{Replicas: replicas, Wait: 500 * time.Millisecond}
 			const policy = `limits: [{key: "{a}", rules: [10/1h]}]`
-			first, err := redisbackend.Open(primary.URL(), config)
-			require.NoError(t, err)
-			t.Cleanup(func() { first.Close() })
+			first := openAs(t, primary.URL(), config)
 			x := lead(t, first.Mirror("c", 0), policy)
 			a := newAsking("a")
 			granted := a.many(t, x.leader, "k", 4)
@@ -190,9 +182,7 @@ func TestLostTailGrantsNothingTwice(t *testing.T) {
 			x.die()
 			require.NoError(t, raw(t, replica).SlaveOf(bounded(t), "NO", "ONE").Err())
 			config.Replicas = 0
-			second, err := redisbackend.Open(replica.URL(), config)
-			require.NoError(t, err)
-			t.Cleanup(func() { second.Close() })
+			second := openAs(t, replica.URL(), config)
 			y := lead(t, second.Mirror("c", 0), policy)
 			b := newAsking("b")
 			granted += b.many(t, y.leader, "k", 20)

@@ -32,10 +32,9 @@ func TestWhatIsDamagedInRedisIsFullAndHeals(t *testing.T) {
 			a := newAsking("w")
 			held := a.request(0, "k")
 			held.Need.Slots, held.Want.Slots = 1, 1
-			answer, err := x.leader.Acquire(bounded(t), held)
-			require.NoError(t, err)
+			answer := answered(t, x.leader, held)
 			require.Equal(t, lease.Granted, answer.Outcome)
-			_, err = x.leader.Report(bounded(t), lease.Report{Holder: a.holder, Counts: []lease.Count{
+			_, err := x.leader.Report(bounded(t), lease.Report{Holder: a.holder, Counts: []lease.Count{
 				{ID: held.ID, Keys: held.Keys, Points: []lease.Point{{Count: 1}}},
 			}})
 			require.NoError(t, err)
@@ -46,14 +45,12 @@ func TestWhatIsDamagedInRedisIsFullAndHeals(t *testing.T) {
 			b := newAsking("b")
 			slot := b.request(0, "k")
 			slot.Need.Slots, slot.Want.Slots = 1, 1
-			answer, err = y.leader.Acquire(bounded(t), slot)
-			require.NoError(t, err)
+			answer = answered(t, y.leader, slot)
 			require.Equal(t, lease.Refused, answer.Outcome)
 			require.ErrorIs(t, answer.Refusal.Reason, lease.ErrLimit, "not never: there are still 5")
 			slot = b.request(0, "other")
 			slot.Need.Slots, slot.Want.Slots = 1, 1
-			answer, err = y.leader.Acquire(bounded(t), slot)
-			require.NoError(t, err)
+			answer = answered(t, y.leader, slot)
 			require.Equal(t, lease.Granted, answer.Outcome)
 			status, err := y.leader.Status(bounded(t), "k")
 			require.NoError(t, err)
@@ -66,8 +63,7 @@ func TestWhatIsDamagedInRedisIsFullAndHeals(t *testing.T) {
 			z := lead(t, server.Mirror("c", 0), policy)
 			slot = newAsking("c").request(0, "k")
 			slot.Need.Slots, slot.Want.Slots = 1, 1
-			answer, err = z.leader.Acquire(bounded(t), slot)
-			require.NoError(t, err)
+			answer = answered(t, z.leader, slot)
 			require.Equal(t, lease.Refused, answer.Outcome, "what was full is full")
 			require.Equal(t, 1, y.log.count("cannot be read"), y.log)
 			require.Zero(t, z.log.count("cannot be read"), "it is healed: %s", z.log)
@@ -82,28 +78,26 @@ func TestAllOutIsNotAbsent(t *testing.T) {
 	const policy = `limits: [{key: k, rules: [1 concurrent, 3/1h bucket]}]`
 	r := harness.New(t).Redis()
 	server := open(t, r.URL())
-	x := lead(t, server.Mirror("c", 0), policy)
+	long := func(c *coordinator.Config) { c.Lease.TokenTTL, c.Lease.SlotTTL = harness.Patience, harness.Patience }
+	x := lead(t, server.Mirror("c", 0), policy, long)
 	a := newAsking("w")
 	all := a.request(0, "k")
 	all.Need, all.Want = lease.Amount{Tokens: 3, Slots: 1}, lease.Amount{Tokens: 3, Slots: 1}
-	answer, err := x.leader.Acquire(bounded(t), all)
-	require.NoError(t, err)
+	answer := answered(t, x.leader, all)
 	require.Equal(t, lease.Granted, answer.Outcome)
 	x.end()
 
-	y := lead(t, server.Mirror("c", 0), policy)
+	y := lead(t, server.Mirror("c", 0), policy, long)
 	asks := func(l *coordinator.Leader, tokens, slots int64) lease.Outcome {
 		one := newAsking("b").request(0, "k")
 		one.ID.Holder.Incarnation = uint64(10*tokens + slots)
 		one.Need, one.Want = lease.Amount{Tokens: tokens, Slots: slots}, lease.Amount{Tokens: tokens, Slots: slots}
-		answer, err := l.Acquire(bounded(t), one)
-		require.NoError(t, err)
-		return answer.Outcome
+		return answered(t, l, one).Outcome
 	}
 	require.Equal(t, lease.Refused, asks(y.leader, 0, 1))
 	require.Equal(t, lease.Refused, asks(y.leader, 1, 1))
 	require.Positive(t, raw(t, r).PTTL(bounded(t), "{ration:c:0}:k:k").Val())
-	_, err = y.leader.Report(bounded(t), lease.Report{Holder: a.holder, Counts: []lease.Count{
+	_, err := y.leader.Report(bounded(t), lease.Report{Holder: a.holder, Counts: []lease.Count{
 		{ID: all.ID, Keys: all.Keys, Returned: 3, Freed: 1},
 	}})
 	require.NoError(t, err)
@@ -113,7 +107,7 @@ func TestAllOutIsNotAbsent(t *testing.T) {
 		require.Positive(t, ttl)
 	}
 	y.end()
-	z := lead(t, server.Mirror("c", 0), policy)
+	z := lead(t, server.Mirror("c", 0), policy, long)
 	require.Equal(t, lease.Granted, asks(z.leader, 3, 1), "all of it, once")
 	require.Equal(t, lease.Refused, asks(z.leader, 1, 1))
 }

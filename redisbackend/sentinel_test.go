@@ -34,7 +34,7 @@ func newWatched(t *testing.T) *watched {
 	w.sentinel = h.Sentinel(w.primary)
 	w.watches = raw(t, w.sentinel)
 	w.ready(t)
-	w.server = open(t, "redis://"+w.sentinel.Addr+"?master_name=mirror")
+	w.server = openHasty(t, "redis://"+w.sentinel.Addr+"?master_name=mirror")
 	return w
 }
 
@@ -99,15 +99,16 @@ func TestSentinelIsAMirror(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)
 	require.NoError(t, w.server.Check(bounded(t), "c"))
+	server := open(t, "redis://"+w.sentinel.Addr+"?master_name=mirror")
 	cells := 0
 	fresh := func(*testing.T) mirrortest.Mirror {
 		cells++
-		return w.server.Mirror(fmt.Sprintf("cell%d", cells), 0)
+		return server.Mirror(fmt.Sprintf("cell%d", cells), 0)
 	}
 	mirrortest.Run(t, fresh)
 	w.primary.Kill()
 	w.promoted(t)
-	w.h.Until("the promoted one to be written to", func() error { return w.server.Check(bounded(t), "c") })
+	w.h.Until("the promoted one to be written to", func() error { return server.Check(bounded(t), "c") })
 	mirrortest.Run(t, fresh)
 }
 

@@ -26,7 +26,7 @@ func TestBlackHoleIsBounded(t *testing.T) {
 	h := harness.New(t)
 	r := h.Redis()
 	wire := h.Wire(r.Addr)
-	x := lead(t, open(t, "redis://"+wire.Addr()).Mirror("c", 0), `limits: [{key: "{a}", rules: [1000000/1s]}]`)
+	x := lead(t, openHasty(t, "redis://"+wire.Addr()).Mirror("c", 0), `limits: [{key: "{a}", rules: [1000000/1s]}]`)
 	require.True(t, newAsking("w").takes(t, x.leader, "k"))
 	runtime.GC()
 	var before runtime.MemStats
@@ -100,9 +100,7 @@ func TestCancelledCommandsLeakNothing(t *testing.T) {
 	h := harness.New(t)
 	r := h.Redis()
 	wire := h.Wire(r.Addr)
-	server, err := redisbackend.Open("redis://"+wire.Addr(), redisbackend.DefaultConfig())
-	require.NoError(t, err)
-	t.Cleanup(func() { server.Close() })
+	server := openAs(t, "redis://"+wire.Addr(), redisbackend.DefaultConfig())
 	m := server.Mirror("default", 0)
 	e := mirrortest.Win(t, m, mirrortest.Seat(1))
 	var keys []lease.Key

@@ -180,7 +180,7 @@ func TestLostTailGrantsNothingTwice(t *testing.T) {
 			}
 			primary.Kill()
 			x.die()
-			require.NoError(t, raw(t, replica).SlaveOf(bounded(t), "NO", "ONE").Err())
+			require.NoError(t, raw(t, replica).ReplicaOf(bounded(t), "NO", "ONE").Err())
 			config.Replicas = 0
 			second := openAs(t, replica.URL(), config)
 			y := lead(t, second.Mirror("c", 0), policy)

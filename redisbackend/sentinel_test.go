@@ -208,9 +208,9 @@ func TestMirrorOutlivesADemotion(t *testing.T) {
 	host, port, _ := strings.Cut(other.Addr, ":")
 	// Nothing is lost: the other is not reached, since it wants another password.
 	require.NoError(t, raw(t, other).ConfigSet(bounded(t), "requirepass", "x").Err())
-	require.NoError(t, raw(t, r).SlaveOf(bounded(t), host, port).Err())
+	require.NoError(t, raw(t, r).ReplicaOf(bounded(t), host, port).Err())
 	h.Until("a word about it", func() error { return least(x.log.count("name the primary, or the Sentinels"), 1) })
-	require.NoError(t, raw(t, r).SlaveOf(bounded(t), "NO", "ONE").Err())
+	require.NoError(t, raw(t, r).ReplicaOf(bounded(t), "NO", "ONE").Err())
 	n.goesOn(h, 300)
 	n.end()
 	sameInRedis(t, x)

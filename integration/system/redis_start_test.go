@@ -73,7 +73,7 @@ func TestCoordinatorSaysWhatIsWrongWithRedisAndKeepsTrying(t *testing.T) {
 			c := redis.NewClient(&redis.Options{Addr: r.Addr})
 			t.Cleanup(func() { c.Close() })
 			return r.URL(), nil, []string{"READONLY", "it is a replica; name the primary, or the Sentinels"}, func() {
-				require.NoError(t, c.SlaveOf(t.Context(), "NO", "ONE").Err())
+				require.NoError(t, c.ReplicaOf(t.Context(), "NO", "ONE").Err())
 			}
 		},
 		"a certificate of nobody known": func(t *testing.T, h *harness.Test) (string, []string, []string, func()) {

@@ -7,6 +7,7 @@ TESTFLAGS   ?=
 SEEDS       ?= 1000
 FUZZTIME    ?= 20s
 ROUNDS      ?= 2
+PARTS       ?=
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help build run test nginx redis race sim mutants failover compose-test fuzz lint bench bench-peers proof clean
@@ -33,7 +34,7 @@ race: ## all tests under the race detector
 	$(GO) test -race -timeout 30m $(TESTFLAGS) ./...
 
 sim: ## play SEEDS=1000 worlds in which everything goes wrong that can
-	$(GO) test ./integration/sim -count=1 -v -timeout 30m -run 'TestSimulation$$' -seeds $(SEEDS) | grep -v -e '--- PASS: TestSimulation/' -e '=== RUN'
+	$(GO) test ./integration/sim -count=1 -v -timeout 2h -run 'TestSimulation$$' -seeds $(SEEDS) | grep -v -e '--- PASS: TestSimulation/' -e '=== RUN'
 
 mutants: ## lay each known fault over the sources; the tests must see it
 	$(GO) run ./integration/mutants
@@ -55,18 +56,16 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) run $(STATICCHECK) ./...
 	cd bench && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test ./...
 
-bench: ## measure the hot paths beside what they are compared with (a minute)
+bench: ## measure the hot paths beside what they are compared with; installs redis-server (two minutes)
+	@integration/install.sh redis-server
 	cd bench && $(GO) run .
 
 bench-peers: ## the same beside limiters that ask Redis each time; installs redis-server
 	@integration/install.sh redis-server
 	cd bench && $(GO) run ./peers
 
-proof: run race sim mutants ## everything that is claimed, at full length, with its figures (an hour)
-	$(GO) test ./integration/sim -count=1 -v -run TestChained
-	RATION_PROOF=1 $(GO) test ./integration/system ./integration/flood ./lease -count=1 -v -timeout 60m
-	RATION_PROOF=1 $(GO) test ./integration/nginx -count=1 -v
-	RATION_PROOF=1 $(GO) test ./integration/failover -count=1 -v -timeout 90m
+proof: ## everything that is claimed, at full length, with its figures (hours), or PARTS="failover nginx" of it
+	@integration/proof.sh $(PARTS)
 
 clean: ## remove what was built
 	rm -rf bin

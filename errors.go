@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ration/bus"
 	"ration/lease"
 	"ration/worker"
 )
@@ -26,6 +27,9 @@ var (
 	// ErrNoCoordinator says that no coordinator answers. Beside a deadline it
 	// says why the deadline passed.
 	ErrNoCoordinator error = lease.ErrNoCoordinator
+	// ErrPermission says that NATS forbids it: the credentials, or to publish or to
+	// subscribe; the error names the subject.
+	ErrPermission error = bus.ErrPermission
 	// ErrBadKey says that a key is empty, too long or has an empty segment.
 	ErrBadKey error = lease.ErrBadKey
 )
@@ -37,6 +41,10 @@ type Refused struct {
 	// it; empty if no one rule does.
 	Key  string
 	Rule string
+	// Plan is the plan that has the rule; empty if the limit has it. Quota says that
+	// the rule is a quota, fixed for a day or more, and not a rate.
+	Plan  string
+	Quota bool
 	// Wait is how long to wait before it works, if nobody else takes; 0 if that
 	// is not known.
 	Wait time.Duration
@@ -49,7 +57,7 @@ type Refused struct {
 func (r *Refused) Error() string {
 	text := "ration: refused: " + strings.TrimPrefix(r.Reason.Error(), "lease: ")
 	if r.Rule != "" {
-		text += fmt.Sprintf(": rule %q of %q", r.Rule, r.Key)
+		text += ": " + (&lease.Refusal{Rule: r.Rule, Plan: r.Plan, Quota: r.Quota, Key: lease.Key(r.Key)}).Binds()
 	}
 	if r.Wait > 0 {
 		text += fmt.Sprintf(": try again in %v", r.Wait)
@@ -76,7 +84,7 @@ func outward(err error) error {
 	case err == context.Canceled, err == context.DeadlineExceeded:
 		return err
 	case errors.As(err, &refused):
-		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
+		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Plan: refused.Plan, Quota: refused.Quota, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
 		if r.Never {
 			r.Wait = 0
 		}

@@ -40,7 +40,7 @@ func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 // n below 1 is an error. If ctx ends first the error is ctx's, nothing is spent,
 // and what had been granted serves the next caller. A *Refused says that waiting
 // does not help, or is known to take longer than ctx allows. On a key with a
-// concurrency rule it is ErrNeedsHandle.
+// concurrency rule it is ErrNeedsHandle, and ErrPermission where NATS forbids to ask.
 func (l *Limiter) WaitN(ctx context.Context, n int64, opts ...CallOption) error {
 	return outward(l.inner.WaitN(ctx, n, charged(opts, true)...))
 }

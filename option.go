@@ -31,6 +31,13 @@ type Credentials struct {
 	Cert     string // file with the TLS certificate to show
 	Key      string // file with its private key
 	CA       string // file with the authorities to trust
+	JWT      string // a user's JWT itself
+	Seed     string // its seed
+	TLSFirst bool   // begin with TLS, before the server says anything
+
+	// InboxPrefix is where replies arrive, "_INBOX" if empty; for users that may not
+	// subscribe to that.
+	InboxPrefix string
 }
 
 // WithCredentials says how to show NATS who this is.
@@ -38,5 +45,6 @@ func WithCredentials(c Credentials) Option {
 	return func(s *settings) {
 		s.connect.Creds, s.connect.User, s.connect.Password, s.connect.Token = c.Creds, c.User, c.Password, c.Token
 		s.connect.NKey, s.connect.Cert, s.connect.Key, s.connect.CA = c.NKey, c.Cert, c.Key, c.CA
+		s.connect.JWT, s.connect.Seed, s.connect.TLSFirst, s.connect.InboxPrefix = c.JWT, c.Seed, c.TLSFirst, c.InboxPrefix
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,18 +25,24 @@ const (
 // many is how many leases a message asks for where it asks for more than one.
 const many = 16
 
-// asker asks the other process, for so many leases in each message.
+// asker asks the other process, for so many leases in each message, in the names of
+// holders that share them, since one may have only so many.
 type asker struct {
-	nc      *nats.Conn
-	leases  int
-	acquire string // subject
-	echo    string // subject
-	seq     *atomic.Uint64
+	nc          *nats.Conn
+	leases      int
+	outstanding int
+	holders     uint64
+	first       uint64 // incarnation
+	acquire     string // subjects
+	tell        string
+	echo        string
+	seq         *atomic.Uint64
+	granted     func(answer []byte) // is told each grant of a pipelined round; nil for nobody
 }
 
 // grants measures leases granted over NATS beside an echo of the same bytes.
 func grants(bounds *measure.Bounds) error {
-	url, end, err := responder.Start(onePolicy)
+	url, end, err := responder.Start(responder.Config{Policy: onePolicy})
 	if err != nil {
 		return err
 	}
@@ -46,13 +53,16 @@ func grants(bounds *measure.Bounds) error {
 	}
 	defer nc.Close()
 	var seq atomic.Uint64
-	one, err := newAsker(nc, 1, &seq)
+	one, err := newAsker(asker{nc: nc, leases: 1, outstanding: outstanding, holders: holders, first: 16, seq: &seq})
 	if err != nil {
 		return err
 	}
-	some, err := newAsker(nc, many, &seq)
+	some, err := newAsker(asker{nc: nc, leases: many, outstanding: outstanding, holders: holders, first: 16, seq: &seq})
 	if err != nil {
 		return err
+	}
+	for _, a := range []*asker{one, some} {
+		fmt.Printf("\na message of %d bytes for %d, and an answer of %s; %d outstanding\n", len(a.body()), a.leases, strings.TrimPrefix(a.echo, "echo."), a.outstanding)
 	}
 	const rounds, length = 11, 400 * time.Millisecond
 	results, err := measure.Rounds(rounds, length,
@@ -81,10 +91,10 @@ func grants(bounds *measure.Bounds) error {
 
 // newAsker makes sure that it is granted what it asks for, and learns how long
 // the answers are that an echo has to give.
-func newAsker(nc *nats.Conn, leases int, seq *atomic.Uint64) (*asker, error) {
-	a := &asker{nc: nc, leases: leases, seq: seq, acquire: fmt.Sprintf("ration.v1.default.p.%d.acquire.k", bus.Partition("k", 1))}
-	body := a.body()
-	reply, err := nc.Request(a.acquire, body, patience)
+func newAsker(a asker) (*asker, error) {
+	at := fmt.Sprintf("ration.v1.%s.p.%d.", bus.DefaultCell, bus.Partition("k", 1))
+	a.acquire, a.tell = at+"acquire.k", at+"report.k"
+	reply, err := a.nc.Request(a.acquire, a.body(), patience)
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +102,21 @@ func newAsker(nc *nats.Conn, leases int, seq *atomic.Uint64) (*asker, error) {
 		return nil, noGrant(reply.Data)
 	}
 	a.echo = fmt.Sprintf("echo.%d", len(reply.Data))
-	fmt.Printf("\na message of %d bytes for %d, and an answer of %d; %d outstanding\n", len(body), leases, len(reply.Data), outstanding)
-	return a, nil
+	return &a, nil
 }
 
-// holders share the leases, since one may have only so many.
+// holders is how many share the leases where it does not matter how many.
 const holders = 90
 
 // began is when the holders' clocks did.
 var began = time.Now()
 
+// sent is what they show, in microseconds.
+func sent() int64 { return 1_000_000 + time.Since(began).Microseconds() }
+
 // body asks for one token a lease, each under an id of its own.
 func (a *asker) body() []byte {
-	body := fmt.Appendf(make([]byte, 0, 128*a.leases), `{"v":1,"sent":"%dus",`, 1_000_000+time.Since(began).Microseconds())
+	body := fmt.Appendf(make([]byte, 0, 128*a.leases), `{"v":1,"sent":"%dus",`, sent())
 	if a.leases == 1 {
 		return append(append(body, a.request()...), '}')
 	}
@@ -120,7 +132,7 @@ func (a *asker) body() []byte {
 
 func (a *asker) request() []byte {
 	n := a.seq.Add(1) + 100_000_000
-	return fmt.Appendf(nil, `"id":"bench.%x/%d","keys":["k"],"want":{"tokens":1},"need":{"tokens":1},"patience":"10s"`, 16+n%holders, n)
+	return fmt.Appendf(nil, `"id":"bench.%x/%d","keys":["k"],"want":{"tokens":1},"need":{"tokens":1},"patience":"10s"`, a.first+n%a.holders, n)
 }
 
 // served counts the grants in an answer; those of an echo it only looks for.
@@ -133,7 +145,7 @@ func (a *asker) requests(subject string) func(int) error {
 	return func(n int) error {
 		var next atomic.Int64
 		var g errgroup.Group
-		for range outstanding {
+		for range a.outstanding {
 			g.Go(func() error {
 				for next.Add(1) <= int64(n) {
 					reply, err := a.nc.Request(subject, a.body(), patience)
@@ -157,7 +169,7 @@ func noGrant(body []byte) error { return fmt.Errorf("bench: no grant: %.300s", b
 func (a *asker) pipelined(subject string) func(int) error {
 	return func(n int) error {
 		inbox := a.nc.NewInbox()
-		places := make(chan struct{}, outstanding)
+		places := make(chan struct{}, a.outstanding)
 		failed := make(chan error, 1)
 		sub, err := a.nc.Subscribe(inbox, func(m *nats.Msg) {
 			if !a.served(subject, m.Data) {
@@ -165,6 +177,8 @@ func (a *asker) pipelined(subject string) func(int) error {
 				case failed <- noGrant(m.Data):
 				default:
 				}
+			} else if a.granted != nil {
+				a.granted(m.Data)
 			}
 			<-places
 		})
@@ -174,7 +188,7 @@ func (a *asker) pipelined(subject string) func(int) error {
 		defer func() { _ = sub.Unsubscribe() }()
 		late := time.NewTimer(time.Minute)
 		defer late.Stop()
-		for range n + outstanding {
+		for range n + a.outstanding {
 			select {
 			case places <- struct{}{}:
 			case err := <-failed:

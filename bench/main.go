@@ -3,8 +3,8 @@
 //
 //	ratio NAME VALUE BOUND ok|short
 //
-// It ends with 1 if any is short. Without arguments it measures all; "allow" and
-// "grants" measure one part.
+// It ends with 1 if any is short. Without arguments it measures all; the name of a
+// part measures that alone. All but the first two need redis-server.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"ration/bench/measure"
 	"ration/bench/responder"
@@ -19,21 +20,22 @@ import (
 
 func main() {
 	responder.Main()
-	parts := os.Args[1:]
-	if len(parts) == 0 {
-		parts = []string{"allow", "grants"}
+	all := map[string]func(*measure.Bounds) error{
+		"allow": allow, "grants": grants, "mirrored": mirrored, "marks": marks, "takeover": takeover,
+	}
+	names := []string{"allow", "grants", "mirrored", "marks", "takeover"}
+	chosen := os.Args[1:]
+	if len(chosen) == 0 {
+		chosen = names
 	}
 	bounds := &measure.Bounds{To: os.Stdout}
 	var errs []error
-	for _, part := range parts {
-		switch part {
-		case "allow":
-			errs = append(errs, allow(bounds))
-		case "grants":
-			errs = append(errs, grants(bounds))
-		default:
-			errs = append(errs, fmt.Errorf("bench: no part %.40q; there are allow and grants", part))
+	for _, name := range chosen {
+		part, ok := all[name]
+		if !ok {
+			exit(fmt.Errorf("bench: no part %.40q; there are %s", name, strings.Join(names, ", ")))
 		}
+		errs = append(errs, part(bounds))
 	}
 	exit(errors.Join(errs...))
 	if bounds.Short > 0 {

@@ -2,18 +2,107 @@ package bus
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strconv"
-	"time"
+	"sync"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"ration/lease"
 )
 
-// statusWait is how long a question for the status may take.
-const statusWait = 2 * time.Second
+// AdminConfig says how a coordinator is found. All but Status must be given.
+type AdminConfig struct {
+	Cell       string
+	Partitions int
+	Name       string
+	Version    string
+	// Status gives the state of a key, or of the whole cell for the empty key, as that of
+	// ServeConfig does. With nil it is not served.
+	Status func(ctx context.Context, key lease.Key) (any, error)
+}
+
+// Admin makes a coordinator visible to `nats micro ls` and tells the status of its cell
+// for as long as it serves any partition. It is safe for concurrent use.
+type Admin struct {
+	nc  *nats.Conn
+	cfg AdminConfig
+
+	mu      sync.Mutex
+	members map[*serving]struct{}
+	service micro.Service
+	desk    *statusDesk
+}
+
+// NewAdmin gives what the partitions that are served on a connection have in common.
+func NewAdmin(nc *nats.Conn, cfg AdminConfig) *Admin {
+	return &Admin{nc: nc, cfg: cfg, members: map[*serving]struct{}{}}
+}
+
+// enter says that s serves. There is no queue group: each coordinator answers for itself.
+func (a *Admin) enter(s *serving) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.members[s] = struct{}{}
+	if a.service != nil {
+		return nil
+	}
+	service, err := micro.AddService(a.nc, micro.Config{
+		Name:        "ration",
+		Version:     a.cfg.Version,
+		Description: "fleet-wide rate limits by token lease",
+		Metadata: map[string]string{
+			"cell":       a.cfg.Cell,
+			"name":       a.cfg.Name,
+			"partitions": strconv.Itoa(a.cfg.Partitions),
+			"format":     strconv.Itoa(Format),
+		},
+		QueueGroupDisabled: true,
+		StatsHandler:       func(*micro.Endpoint) any { return a.statistics() },
+	})
+	if err != nil {
+		return err
+	}
+	a.service = service
+	if a.cfg.Status == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	desk := &statusDesk{most: a.nc.MaxPayload(), status: a.cfg.Status, cancel: cancel}
+	a.desk = desk
+	return service.AddEndpoint("status", micro.HandlerFunc(func(r micro.Request) { desk.reply(ctx, r) }),
+		micro.WithEndpointSubject(statusSubject(a.cfg.Cell)),
+		micro.WithEndpointPendingLimits(64, 1<<20))
+}
+
+// leave says that s serves no more. With the last one it ends, and what was asked too.
+func (a *Admin) leave(s *serving) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.members, s)
+	if len(a.members) > 0 || a.service == nil {
+		return
+	}
+	_ = a.service.Stop() // fails only where the connection has ended it
+	a.desk.close()
+	a.service, a.desk = nil, nil
+}
+
+// statistics adds up those of all partitions that are served.
+func (a *Admin) statistics() (all statistics) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for s := range a.members {
+		st := s.statistics()
+		all.Acquires += st.Acquires
+		all.Reports += st.Reports
+		all.Errors += st.Errors
+		all.TurnedAway += st.TurnedAway
+		all.Dropped += st.Dropped
+		all.UnderWay += st.UnderWay
+	}
+	return all
+}
 
 // statistics is what `nats micro stats ration` shows of this coordinator.
 type statistics struct {
@@ -25,42 +114,45 @@ type statistics struct {
 	UnderWay   int   `json:"under_way"`
 }
 
-// announce makes the coordinator visible to `nats micro ls` and serves the
-// status. There is no queue group: each coordinator answers for itself.
+// announce lets the coordinator be found, and tells the status of the partition.
 func (s *serving) announce(ctx context.Context) error {
-	service, err := micro.AddService(s.nc, micro.Config{
-		Name:        "ration",
-		Version:     s.cfg.Version,
-		Description: "fleet-wide rate limits by token lease",
-		Metadata: map[string]string{
-			"cell":       s.cfg.Cell,
-			"name":       s.cfg.Name,
-			"partitions": strconv.Itoa(s.cfg.Partitions),
-			"format":     strconv.Itoa(Format),
-		},
-		QueueGroupDisabled: true,
-		StatsHandler:       func(*micro.Endpoint) any { return s.statistics() },
-	})
-	if err != nil {
-		return err
+	if s.cfg.Status != nil {
+		s.desk = &statusDesk{most: s.nc.MaxPayload(), status: s.cfg.Status}
+		subject := partitionStatusSubject(s.cfg.Cell, s.cfg.Partition)
+		s.unwatch = append(s.unwatch, s.onForbidden(subject))
+		sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) {
+			body, err := s.desk.answer(ctx, m.Data)
+			if err != nil {
+				body = encodeError(err)
+			}
+			_ = m.Respond(body) // it asks again
+		})
+		if err != nil {
+			return err
+		}
+		s.questions = sub
 	}
-	s.service = service
-	if s.cfg.Status == nil {
-		return nil
+	if s.cfg.Admin == nil {
+		s.cfg.Admin = NewAdmin(s.nc, AdminConfig{
+			Cell: s.cfg.Cell, Partitions: s.cfg.Partitions, Name: s.cfg.Name, Version: s.cfg.Version, Status: s.cfg.Status,
+		})
 	}
-	return service.AddEndpoint("status", micro.HandlerFunc(func(r micro.Request) { s.status(ctx, r) }),
-		micro.WithEndpointSubject(statusSubject(s.cfg.Cell)),
-		micro.WithEndpointPendingLimits(64, 1<<20))
+	if s.cfg.Admin.cfg.Status != nil { // who starts another coordinator asks there whether there is one
+		s.unwatch = append(s.unwatch, s.onForbidden(statusSubject(s.cfg.Cell)))
+	}
+	return s.cfg.Admin.enter(s)
 }
 
 func (s *serving) withdraw() {
-	if s.service != nil {
-		_ = s.service.Stop() // fails only where the connection has ended it
+	if s.cfg.Admin != nil {
+		s.cfg.Admin.leave(s)
 	}
-	// Its last handler may be under way, on a goroutine of the connection.
-	s.statusMu.Lock()
-	defer s.statusMu.Unlock()
-	s.withdrew = true
+	if s.questions != nil {
+		_ = s.questions.Unsubscribe() // fails only where the connection has ended it
+	}
+	// Its last question may be under way, on a goroutine of the connection.
+	s.desk.close()
+	s.resets.close()
 }
 
 func (s *serving) statistics() statistics {
@@ -77,46 +169,4 @@ func (s *serving) statistics() statistics {
 		}
 	}
 	return st
-}
-
-func (s *serving) status(ctx context.Context, r micro.Request) {
-	body, err := s.state(ctx, r.Data())
-	if err != nil {
-		code := "500"
-		if lease.Code(err) != lease.ErrInternal.Code() {
-			code = "400"
-		}
-		_ = r.Error(code, err.Error(), encodeError(err))
-		return
-	}
-	_ = r.Respond(body)
-}
-
-func (s *serving) state(ctx context.Context, question []byte) ([]byte, error) {
-	s.statusMu.Lock()
-	defer s.statusMu.Unlock()
-	if s.withdrew {
-		return nil, fmt.Errorf("%w: the coordinator hands over; ask again", lease.ErrStopped)
-	}
-	key, err := decodeQuestion(question)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, statusWait)
-	defer cancel()
-	state, err := s.cfg.Status(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	body, ok := state.([]byte)
-	if !ok {
-		if body, err = json.Marshal(state); err != nil {
-			return nil, fmt.Errorf("%w: its status cannot be written: %v", lease.ErrInternal, err)
-		}
-	}
-	if most := s.nc.MaxPayload(); int64(len(body)) > most {
-		return nil, fmt.Errorf("%w: the status has %d bytes, the NATS server takes %d; ask for one key",
-			lease.ErrBadRequest, len(body), most)
-	}
-	return body, nil
 }

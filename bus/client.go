@@ -222,10 +222,19 @@ func (c *Client) Recalls(ctx context.Context, h lease.Holder, got func(lease.Rec
 	}
 }
 
-// Status asks the coordinator for the state of key, or of everything if key is
+// Status asks a coordinator for the state of key, or of everything if key is
 // empty, and gives the JSON it answers. Errors are those of Acquire.
 func (c *Client) Status(ctx context.Context, key lease.Key) (json.RawMessage, error) {
-	body, err := c.ask(ctx, statusSubject(c.cfg.Cell), encodeQuestion(key))
+	return c.state(ctx, statusSubject(c.cfg.Cell), key)
+}
+
+// PartitionStatus is Status of what the leader of a partition has, and nobody else.
+func (c *Client) PartitionStatus(ctx context.Context, n int, key lease.Key) (json.RawMessage, error) {
+	return c.state(ctx, partitionStatusSubject(c.cfg.Cell, n), key)
+}
+
+func (c *Client) state(ctx context.Context, subject string, key lease.Key) (json.RawMessage, error) {
+	body, err := c.ask(ctx, subject, encodeQuestion(key))
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +250,11 @@ func (c *Client) ask(ctx context.Context, subject string, body []byte) ([]byte, 
 	case c.watch == nil || c.nc.IsClosed():
 		return nil, closed()
 	case !c.nc.IsConnected():
-		return nil, fmt.Errorf("%w: not connected to NATS", lease.ErrNoCoordinator)
+		why := ""
+		if unauthorized(c.nc.LastError()) {
+			why = ", which refuses the credentials"
+		}
+		return nil, fmt.Errorf("%w: not connected to NATS%s", lease.ErrNoCoordinator, why)
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

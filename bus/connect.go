@@ -35,10 +35,14 @@ type ConnectConfig struct {
 	Cert     string // a file with the TLS certificate to show: --tlscert, NATS_CERT
 	Key      string // a file with its private key: --tlskey, NATS_KEY
 	CA       string // a file with the authorities to trust: --tlsca, NATS_CA
+	JWT      string // a user's JWT, which is no secret, and
+	Seed     string // its seed, as contexts of the nats command may have them
+	TLSFirst bool   // begin with TLS, before the server says anything: --tlsfirst
 
 	// InboxPrefix is where replies arrive, "_INBOX" if empty: --inbox-prefix.
 	InboxPrefix string
-	// Log hears of lost connections and of what NATS forbids; nil for none.
+	// Log hears of lost connections, of what NATS forbids, and why first contact takes
+	// long; nil for none.
 	Log *slog.Logger
 }
 
@@ -48,7 +52,7 @@ func (c ConnectConfig) Validate() error {
 	for _, way := range []struct {
 		name string
 		set  bool
-	}{{"creds", c.Creds != ""}, {"user", c.User != ""}, {"token", c.Token != ""}, {"nkey", c.NKey != ""}} {
+	}{{"creds", c.Creds != ""}, {"user", c.User != ""}, {"token", c.Token != ""}, {"nkey", c.NKey != ""}, {"JWT", c.JWT != ""}} {
 		if way.set {
 			ways = append(ways, way.name)
 		}
@@ -59,6 +63,9 @@ func (c ConnectConfig) Validate() error {
 	}
 	if c.Password != "" && c.User == "" {
 		errs = append(errs, errors.New("bus: a password without a user; give the user too"))
+	}
+	if (c.JWT == "") != (c.Seed == "") {
+		errs = append(errs, errors.New("bus: a user's JWT and its seed belong together; give both, or neither"))
 	}
 	if (c.Cert == "") != (c.Key == "") {
 		errs = append(errs, &SettingError{fmt.Errorf("bus: the certificate is %q and its private key %q", c.Cert, c.Key),
@@ -116,11 +123,12 @@ func connect(ctx context.Context, url string, cfg ConnectConfig, more ...nats.Op
 	}
 	first, cancel := context.WithTimeout(ctx, cfg.Wait)
 	defer cancel()
-	// Each of several servers has its share of the wait.
-	share := max(cfg.Wait/time.Duration(strings.Count(url, ",")+1), 50*time.Millisecond)
+	// Each of several servers has its share of the wait, and then the next one is tried, as
+	// later on whenever the connection is lost.
+	share := min(max(cfg.Wait/time.Duration(strings.Count(url, ",")+1), 50*time.Millisecond), nats.DefaultTimeout)
 	d := newDialer(first, share)
 	options = append(options, nats.Timeout(share), nats.SetCustomDialer(d), nats.SkipHostLookup())
-	nc, err := dial(first, url, append(options, more...))
+	nc, err := dial(first, url, cfg.Log, append(options, more...))
 	if err == nil {
 		watches.Store(nc, w)
 		if nc.IsClosed() {
@@ -146,10 +154,18 @@ func connect(ctx context.Context, url string, cfg ConnectConfig, more ...nats.Op
 	return nc, nil
 }
 
+// Who waits long for first contact is told why, first after tellAfter and then every
+// tellEvery.
+const (
+	tellAfter = time.Second
+	tellEvery = 5 * time.Second
+)
+
 // dial tries until first ends: a server that is just starting refuses connections
 // at once.
-func dial(first context.Context, url string, options []nats.Option) (*nats.Conn, error) {
+func dial(first context.Context, url string, log *slog.Logger, options []nats.Option) (*nats.Conn, error) {
 	var last error
+	tell := time.Now().Add(tellAfter)
 	for {
 		nc, err := nats.Connect(url, options...)
 		switch {
@@ -159,6 +175,10 @@ func dial(first context.Context, url string, options []nats.Option) (*nats.Conn,
 			return nil, err
 		case last == nil || absence(err) != noAnswer: // at the end an attempt is cut short, and says only that
 			last = err
+		}
+		if now := time.Now(); first.Err() == nil && now.After(tell) {
+			log.Warn("waiting for NATS", "url", Redacted(url), "error", absence(last))
+			tell = now.Add(tellEvery)
 		}
 		select {
 		case <-first.Done():
@@ -226,6 +246,11 @@ func (c ConnectConfig) options(w *watch, met chan<- struct{}) ([]nats.Option, er
 			return nil, &SettingError{fmt.Errorf("%s: %w", c.NKey, err), "name a file with a user's seed in NKey", "name a file with a user's seed with --nkey"}
 		}
 		o = append(o, key)
+	case c.JWT != "":
+		o = append(o, nats.UserJWTAndSeed(c.JWT, c.Seed))
+	}
+	if c.TLSFirst {
+		o = append(o, nats.TLSHandshakeFirst())
 	}
 	if c.Cert != "" {
 		o = append(o, nats.ClientCert(c.Cert, c.Key))

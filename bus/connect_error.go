@@ -32,7 +32,7 @@ func connectError(url string, wait time.Duration, err error) error {
 	where := Redacted(url)
 	var alert *net.OpError
 	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+	case unauthorized(err):
 		return &SettingError{fmt.Errorf("%w: %s refuses the credentials (%w)", ErrPermission, where, err),
 			"give those it knows, by Creds, User, Token or NKey", "give those it knows, by --creds, --user, --token or --nkey"}
 	case away(err):
@@ -51,6 +51,16 @@ func connectError(url string, wait time.Duration, err error) error {
 			"give Connect the URL of one", "name one with --nats"}
 	}
 	return fmt.Errorf("bus: connecting to %s: %w; look at the URL, and at the files that are named for credentials and TLS", where, err)
+}
+
+// unauthorized says that NATS does not take who connects.
+func unauthorized(err error) bool {
+	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
 }
 
 const noAnswer = "no answer"

@@ -7,13 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
 	"ration/lease"
@@ -182,45 +180,11 @@ func TestFirstOfSeveralServersThatAnswersIsTaken(t *testing.T) {
 	require.Equal(t, e.URL(), nc.ConnectedUrl())
 }
 
-func TestCredentialsAreThoseNatsKnows(t *testing.T) {
-	user, err := nkeys.CreateUser()
-	require.NoError(t, err)
-	public, err := user.PublicKey()
-	require.NoError(t, err)
-	seed, err := user.Seed()
-	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "seed.nk")
-	require.NoError(t, os.WriteFile(file, seed, 0o600))
-
-	byUser := configured(t, `authorization { users = [ { user: ann, password: secret }, { nkey: `+public+` } ] }`)
-	byToken := configured(t, `authorization { token: s3cret }`)
-	for _, c := range []struct {
-		url string
-		cfg ConnectConfig
-		ok  bool
-	}{
-		{byUser, ConnectConfig{User: "ann", Password: "secret"}, true},
-		{byUser, ConnectConfig{NKey: file}, true},
-		{byToken, ConnectConfig{Token: "s3cret"}, true},
-		{byUser, ConnectConfig{User: "ann", Password: "guess"}, false},
-		{byUser, ConnectConfig{}, false},
-		{byToken, ConnectConfig{Token: "guess"}, false},
-	} {
-		c.cfg.Wait = 10 * time.Second
-		nc, err := Connect(c.url, c.cfg)
-		if c.ok {
-			require.NoError(t, err)
-			nc.Close()
-			continue
-		}
-		require.ErrorIs(t, err, ErrPermission)
-		require.ErrorContains(t, err, "refuses the credentials")
-		require.NotContains(t, err.Error(), "guess")
-		require.NotContains(t, err.Error(), "--", "a program has no flags")
-	}
+func TestFilesThatCannotBeReadAreNamed(t *testing.T) {
+	e := embed(t)
 	for _, cfg := range []ConnectConfig{{NKey: "missing.nk"}, {Creds: "missing.creds"}, {CA: "missing.pem"}, {Cert: "missing.pem", Key: "missing.key"}} {
 		cfg.Wait = time.Second
-		_, err := Connect(byUser, cfg)
+		_, err := Connect(e.URL(), cfg)
 		require.ErrorContains(t, err, "missing.")
 		require.Regexp(t, `; name a file with .* in (NKey|Creds|CA|Cert)$`, err.Error())
 		require.NotErrorIs(t, err, lease.ErrNoCoordinator)
@@ -255,6 +219,57 @@ func TestOperatorsHearOfLostConnections(t *testing.T) {
 	require.True(t, nc.IsConnected())
 }
 
+// TestWhoWaitsLongForNATSIsToldWhy: once in a while, and it is found when it is there.
+func TestWhoWaitsLongForNATSIsToldWhy(t *testing.T) {
+	addr := nowhere(t)
+	log := &log{}
+	var starting sync.WaitGroup
+	starting.Go(func() {
+		if !eventually(func() bool { return log.holds("waiting for NATS") }) {
+			t.Error("nothing is said")
+		}
+		e, err := Embed(addr)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(e.Close)
+	})
+	nc := dialed(t, "nats://ann:secret@"+addr, ConnectConfig{Wait: 60 * time.Second, Log: log.logger()})
+	starting.Wait()
+	require.True(t, nc.IsConnected())
+	require.True(t, log.holds("connection refused"))
+	require.False(t, log.holds("secret"))
+}
+
+// eventually is require.Eventually for goroutines of a test.
+func eventually(holds func() bool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return until(ctx, holds) == nil
+}
+
+// TestCredentialsThatNATSRefusesLaterAreSaidAndShownAgain: an operator may mend that.
+func TestCredentialsThatNATSRefusesLaterAreSaidAndShownAgain(t *testing.T) {
+	addr := nowhere(t)
+	const good, bad = `authorization { user: ann, password: p }`, `authorization { user: ann, password: other }`
+	url, stop := configuredAt(t, addr, good)
+	log := &log{}
+	nc := dialed(t, url, ConnectConfig{User: "ann", Password: "p", Log: log.logger()})
+	stop()
+	_, stop = configuredAt(t, addr, bad)
+	const said = "NATS refuses the credentials; showing them again"
+	require.Eventually(t, func() bool { return log.holds(said) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		_, err := NewClient(nc, ClientConfig{}).Acquire(bounded(t), request(1, "acme"))
+		require.ErrorIs(t, err, lease.ErrNoCoordinator)
+		return strings.HasSuffix(err.Error(), "not connected to NATS, which refuses the credentials")
+	}, 30*time.Second, time.Millisecond)
+	stop()
+	configuredAt(t, addr, good)
+	require.Eventually(t, nc.IsConnected, 30*time.Second, time.Millisecond)
+}
+
 // log is a log to look at.
 type log struct {
 	mu  sync.Mutex
@@ -271,6 +286,12 @@ func (l *log) holds(s string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return bytes.Contains(l.buf.Bytes(), []byte(s))
+}
+
+func (l *log) count(s string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Count(l.buf.Bytes(), []byte(s))
 }
 
 func (l *log) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

@@ -14,10 +14,13 @@ import (
 	"ration/lease"
 )
 
-// EarsConfig says what a coordinator listens for. All but Mirror must be given.
+// EarsConfig says what a coordinator listens for. All but ID must be given.
 type EarsConfig struct {
 	Cell      string
 	Partition int
+	// ID is of this life of the coordinator, and the same in all partitions; a random one
+	// if empty.
+	ID string
 	// Name is what operators call this coordinator.
 	Name string
 	// Known tells what it knows of the seat, for others. It does not block.
@@ -27,11 +30,13 @@ type EarsConfig struct {
 }
 
 // Known is what a coordinator knows of the seat: the highest epoch that it has seen,
-// what names the mirror, 0 if that has no seat, and whether it leads itself.
+// what names the mirror, 0 if that has no seat, whether it leads itself, and whether it
+// asks the leader to hand the partition over.
 type Known struct {
 	Number uint64
 	Mirror uint64
 	Leads  bool
+	Claims bool
 }
 
 // Heard is what Ears hear.
@@ -49,6 +54,7 @@ type Heard struct {
 
 // Other is another coordinator, as it says itself.
 type Other struct {
+	ID   string
 	Name string
 	Known
 }
@@ -58,7 +64,6 @@ type Other struct {
 type Ears struct {
 	nc    *nats.Conn
 	cfg   EarsConfig
-	id    string // of this coordinator's life
 	inbox string
 	subs  []*nats.Subscription
 	stop  chan struct{}
@@ -96,6 +101,7 @@ type helloMessage struct {
 	Number uint64 `json:"epoch,string"`
 	Mirror uint64 `json:"mirror,string"`
 	Leads  bool   `json:"leads"`
+	Claims bool   `json:"claims"`
 }
 
 // pingMessage is what a leader answers.
@@ -117,8 +123,11 @@ func Listen(nc *nats.Conn, cfg EarsConfig) (*Ears, error) {
 	if err := errors.Join(checkCell(cfg.Cell), checkPartitions(cfg.Partition+1)); err != nil {
 		return nil, err
 	}
+	if cfg.ID == "" {
+		cfg.ID = strconv.FormatUint(rand.Uint64(), 36)
+	}
 	e := &Ears{
-		nc: nc, cfg: cfg, id: strconv.FormatUint(rand.Uint64(), 36), inbox: nc.NewInbox(),
+		nc: nc, cfg: cfg, inbox: nc.NewInbox(),
 		stop: make(chan struct{}), began: time.Now(), others: map[string]heardOther{},
 	}
 	for subject, hear := range map[string]nats.MsgHandler{
@@ -155,6 +164,7 @@ func (e *Ears) ask() {
 	tick := time.NewTicker(e.cfg.Every)
 	defer tick.Stop()
 	var hello time.Time
+	var said Known
 	for {
 		// What is not connected is not asked, and a failure is heard as silence.
 		if e.nc.IsConnected() {
@@ -164,9 +174,11 @@ func (e *Ears) ask() {
 			if time.Since(e.began) < helloWait {
 				every = helloWait / 4
 			}
-			if time.Since(hello) >= every {
-				hello = time.Now()
-				_ = e.nc.PublishRequest(helloSubject(e.cfg.Cell, e.cfg.Partition), e.inbox+".hello", e.hello())
+			// What others go by when they share the partitions out is told at once.
+			known := e.cfg.Known()
+			if time.Since(hello) >= every || known.Leads != said.Leads || known.Claims != said.Claims {
+				hello, said = time.Now(), known
+				_ = e.nc.PublishRequest(helloSubject(e.cfg.Cell, e.cfg.Partition), e.inbox+".hello", e.hello(known))
 			}
 		}
 		select {
@@ -177,9 +189,8 @@ func (e *Ears) ask() {
 	}
 }
 
-func (e *Ears) hello() []byte {
-	known := e.cfg.Known()
-	body, err := json.Marshal(helloMessage{Format, e.id, e.cfg.Name, known.Number, known.Mirror, known.Leads})
+func (e *Ears) hello(known Known) []byte {
+	body, err := json.Marshal(helloMessage{Format, e.cfg.ID, e.cfg.Name, known.Number, known.Mirror, known.Leads, known.Claims})
 	if err != nil {
 		panic(err) // it has texts and numbers
 	}
@@ -211,7 +222,7 @@ func (e *Ears) pong(m *nats.Msg) {
 // asked hears another coordinator ask for others, and answers.
 func (e *Ears) asked(m *nats.Msg) {
 	if e.know(m.Data) && m.Reply != "" {
-		_ = m.Respond(e.hello()) // it asks again
+		_ = m.Respond(e.hello(e.cfg.Known())) // it asks again
 	}
 }
 
@@ -224,12 +235,12 @@ func (e *Ears) answered(m *nats.Msg) {
 // know notes what another says of itself, and tells whether it is another.
 func (e *Ears) know(body []byte) bool {
 	var h helloMessage
-	if json.Unmarshal(body, &h) != nil || h.ID == "" || h.ID == e.id {
+	if json.Unmarshal(body, &h) != nil || h.ID == "" || h.ID == e.cfg.ID {
 		return false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.others[h.ID] = heardOther{Other{h.Name, Known{h.Number, h.Mirror, h.Leads}}, time.Now()}
+	e.others[h.ID] = heardOther{Other{h.ID, h.Name, Known{h.Number, h.Mirror, h.Leads, h.Claims}}, time.Now()}
 	return true
 }
 

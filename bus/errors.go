@@ -12,8 +12,14 @@ import (
 )
 
 // ErrPermission says that NATS forbids what was tried: the credentials, or the
-// right to publish or subscribe. The error that wraps it names the subject.
-var ErrPermission = errors.New("bus: NATS forbids it")
+// right to publish or subscribe. The error that wraps it names the subject. It is a
+// lease.ErrForbidden.
+var ErrPermission error = permissionError{}
+
+type permissionError struct{}
+
+func (permissionError) Error() string { return "bus: NATS forbids it" }
+func (permissionError) Unwrap() error { return lease.ErrForbidden }
 
 // SettingError is an error that another setting mends. Its text names what a
 // program sets; Flags is the remedy in the words of a command.

@@ -124,7 +124,7 @@ func TestFloodThatIsNotReadShutsNobodyOut(t *testing.T) {
 	}
 }
 
-// TestLargeMessageIsRefusedByName: and neither it nor many of it harm who comes
+// TestLargeMessageIsRefusedByName is B155, for who is asked: and neither it nor many of it harm who comes
 // after.
 func TestLargeMessageIsRefusedByName(t *testing.T) {
 	e := embed(t)

@@ -105,11 +105,11 @@ func (c *Client) toLeader(ctx context.Context, verb, tenant string, body []byte)
 		case errors.Is(err, errNewLeader) && try < tries:
 			continue
 		case errors.Is(err, errNobody) && try < tries:
-			select {
-			case <-news:
+			switch answer, again := c.vacant(ctx, n, news, verb, token, body); {
+			case again:
 				continue
-			case <-ctx.Done():
-			case <-time.After(vacancy):
+			case answer != nil:
+				return answer, nil
 			}
 			return nil, err
 		case err != nil:
@@ -119,6 +119,40 @@ func (c *Client) toLeader(ctx context.Context, verb, tenant string, body []byte)
 			continue
 		}
 		return answer, nil
+	}
+}
+
+// vacant waits a little where nobody leads partition n: again says that it is worth to
+// ask again. Meanwhile it asks who leads the first partition, since the cell may have
+// fewer than it had; the answer is that one's, unless that knows no better.
+func (c *Client) vacant(ctx context.Context, n int, news <-chan struct{}, verb, token string, body []byte) (answer []byte, again bool) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	ctx, cancel := context.WithTimeout(ctx, vacancy)
+	defer cancel()
+	first := make(chan []byte, 1)
+	if n != 0 {
+		asking.Go(func() {
+			if answer, err := c.ask(ctx, partitionSubject(c.cfg.Cell, 0)+"."+verb+"."+token, body); err == nil {
+				first <- answer
+			}
+		})
+	}
+	for {
+		select {
+		case <-news:
+			return nil, true
+		case <-ctx.Done():
+			return nil, false
+		case answer := <-first:
+			var elsewhere *partitionError
+			if !misdirected(answer) || !errors.As(told(answer), &elsewhere) {
+				return answer, false
+			}
+			if had := c.partitions.Swap(int64(elsewhere.partitions)); had != int64(elsewhere.partitions) {
+				return nil, true
+			}
+		}
 	}
 }
 

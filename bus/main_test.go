@@ -127,8 +127,14 @@ func bounded(t testing.TB) context.Context {
 // configured starts a server as operators do, from a configuration.
 func configured(t testing.TB, conf string) string {
 	t.Helper()
+	url, _ := configuredAt(t, "127.0.0.1:-1", conf)
+	return url
+}
+
+func configuredAt(t testing.TB, addr, conf string) (url string, stop func()) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "nats.conf")
-	require.NoError(t, os.WriteFile(file, []byte("listen: 127.0.0.1:-1\n"+conf), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("listen: "+addr+"\n"+conf), 0o600))
 	opts, err := server.ProcessConfigFile(file)
 	require.NoError(t, err)
 	opts.NoSigs, opts.NoLog = true, true
@@ -136,11 +142,12 @@ func configured(t testing.TB, conf string) string {
 	require.NoError(t, err)
 	s.Start()
 	require.True(t, s.ReadyForConnections(10*time.Second))
-	t.Cleanup(func() {
+	stop = func() {
 		s.Shutdown()
 		s.WaitForShutdown()
-	})
-	return s.ClientURL()
+	}
+	t.Cleanup(stop)
+	return s.ClientURL(), stop
 }
 
 // decodeRequest reads a message with one request.

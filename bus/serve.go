@@ -2,11 +2,9 @@ package bus
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,10 +29,16 @@ type ServeConfig struct {
 	Name string
 	// Version of the coordinator, as in semantic versioning; "0.0.0" if empty.
 	Version string
-	// Status gives the state of a key, or of everything for the empty key: a
+	// Status gives the state of a key, or of the whole partition for the empty key: a
 	// value to marshal as a JSON object, or a []byte that is one already. With
 	// nil the status is not served.
 	Status func(ctx context.Context, key lease.Key) (any, error)
+	// Admin is what the partitions that a coordinator serves have in common. With nil this
+	// one is found by itself, and its status is that of the cell.
+	Admin *Admin
+	// ResetClock takes the wall clock for calendar time, and gives what that has changed, as
+	// Status does. With nil it is not served.
+	ResetClock func(ctx context.Context) (any, error)
 	// Recalls calls got for each recall, whoever its holder is, until ctx
 	// ends. got does not block. With nil no recalls are published.
 	Recalls func(ctx context.Context, got func(lease.Recall)) error
@@ -149,11 +153,17 @@ func (s *serving) start(ctx context.Context) error {
 	if err := s.answerPings(n); err != nil {
 		return fmt.Errorf("bus: subscribing to pings of partition %d: %w", n, err)
 	}
+	if err := s.answerResets(ctx); err != nil {
+		return fmt.Errorf("bus: subscribing to resets of partition %d: %w", n, err)
+	}
 	if err := s.announce(ctx); err != nil {
 		return fmt.Errorf("bus: adding the service: %w", err)
 	}
 	if err := s.subscribed(ctx); err != nil {
 		return err
+	}
+	if ctx.Err() != nil { // one of them is forbidden
+		return nil
 	}
 	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.pong()) // a hint: who misses it asks again by itself
 	if s.cfg.Recalls != nil {
@@ -166,51 +176,6 @@ func (s *serving) start(ctx context.Context) error {
 	return nil
 }
 
-// subscribed waits until the server has taken up the subscriptions. Those made on
-// a connection that is lost just now are taken up when it is back.
-func (s *serving) subscribed(ctx context.Context) error {
-	for ctx.Err() == nil {
-		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		err := s.nc.FlushWithContext(attempt)
-		cancel()
-		switch {
-		case err == nil:
-			return nil
-		case s.nc.IsClosed():
-			return closed()
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return nil
-}
-
-// answerPings tells who asks that there is a leader, until the subscription ends with
-// the others.
-func (s *serving) answerPings(n int) error {
-	sub, err := s.nc.Subscribe(pingSubject(s.cfg.Cell, n), func(m *nats.Msg) {
-		if m.Reply != "" {
-			_ = m.Respond(s.pong()) // it asks again
-		}
-	})
-	if err != nil {
-		return err
-	}
-	s.pings = sub
-	return nil
-}
-
-func (s *serving) pong() []byte {
-	epoch := s.cfg.Epoch()
-	body, err := json.Marshal(pingMessage{Format, epoch.Number, epoch.Mark})
-	if err != nil {
-		panic(err) // it has numbers
-	}
-	return body
-}
-
 func (s *serving) recall(r lease.Recall) {
 	body, err := encodeRecall(r)
 	if err != nil {
@@ -220,37 +185,12 @@ func (s *serving) recall(r lease.Recall) {
 	_ = s.nc.Publish(recallSubject(s.cfg.Cell, r.Holder), body) // a hint; it may be lost
 }
 
-// subscribe takes all verbs and tenants of partition n. It is a plain
-// subscription: of a queue group, a frozen member would swallow requests.
-func (s *serving) subscribe(ctx context.Context, n int) error {
-	subject := partitionSubject(s.cfg.Cell, n) + ".*.*"
-	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) { s.arrive(n, m) })
-	if err != nil {
-		return err
-	}
-	s.subs = append(s.subs, sub)
-	remove := func() {}
-	if w := watchOf(s.nc); w != nil {
-		remove, _ = w.add(s.nc, &wait{subject: subject, fail: s.fail})
-	}
-	s.intake.Add(1)
-	ended := sync.OnceFunc(func() {
-		remove()
-		if ctx.Err() == nil {
-			s.fail(fmt.Errorf("%w: the subscription to %s has ended", lease.ErrNoCoordinator, subject))
-		}
-		s.intake.Done()
-	})
-	sub.SetClosedHandler(func(string) { ended() })
-	if !sub.IsValid() { // the connection was closed before the handler was there
-		ended()
-	}
-	return sub.SetPendingLimits(pendingMessages, pendingBytes)
-}
-
 // end stops in the order that leaves nobody without an answer who could have
 // one.
 func (s *serving) end() {
+	for _, remove := range s.unwatch {
+		remove()
+	}
 	s.withdraw()
 	if s.pings != nil {
 		_ = s.pings.Unsubscribe() // who is about to lead need not wait

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"ration/lease"
 )
@@ -18,11 +17,12 @@ type serving struct {
 	cfg     ServeConfig
 	subs    []*nats.Subscription
 	pings   *nats.Subscription
-	service micro.Service
+	unwatch []func()
 	stop    context.CancelCauseFunc
 
-	statusMu sync.Mutex // held while the status is asked for
-	withdrew bool       // no more of that
+	questions *nats.Subscription // for the status
+	desk      *statusDesk
+	resets    resets
 
 	// cut ends the scope of requests under way, which outlives that of serving
 	// by the grace.

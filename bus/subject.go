@@ -83,6 +83,9 @@ func recallSubject(cell string, h lease.Holder) string {
 	return root + cell + ".recall." + Token(h.Name) + "-" + strconv.FormatUint(h.Incarnation, 16)
 }
 
+// partitionStatusSubject is where the leader of a partition is asked for the status of that.
+func partitionStatusSubject(cell string, n int) string { return partitionSubject(cell, n) + ".status" }
+
 func statusSubject(cell string) string { return root + cell + ".admin.status" }
 
 // verbAndToken takes the last two tokens of a subject.

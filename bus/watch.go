@@ -1,12 +1,14 @@
 package bus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -21,6 +23,10 @@ type watch struct {
 
 	mu    sync.Mutex
 	waits map[*wait]struct{}
+	told  map[string]time.Time // when what was said to operators
+	// heard is the last refusal that was heard of, and more is closed at the next one.
+	heard error
+	more  chan struct{}
 	// inbox is why replies cannot arrive, known since connection number
 	// inboxAt: after a reconnect the subscription is tried again.
 	inbox   error
@@ -45,7 +51,7 @@ func watchOf(nc *nats.Conn) *watch {
 }
 
 func newWatch(log *slog.Logger) *watch {
-	return &watch{log: log, waits: map[*wait]struct{}{}}
+	return &watch{log: log, waits: map[*wait]struct{}{}, told: map[string]time.Time{}, more: make(chan struct{})}
 }
 
 // add tells fail, at most a few times and from another goroutine, of what
@@ -97,11 +103,61 @@ func (w *watch) failed(nc *nats.Conn, sub *nats.Subscription, err error) {
 	switch {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		w.forbidden(nc, err)
+		w.mu.Lock()
+		w.heard = err
+		close(w.more)
+		w.more = make(chan struct{})
+		w.mu.Unlock()
+	case unauthorized(err):
+		w.warn("NATS refuses the credentials; showing them again, and calls wait", "url", Redacted(strings.Join(nc.Opts.Servers, ",")), "error", err)
 	case errors.Is(err, nats.ErrSlowConsumer) && sub != nil:
-		w.log.Warn("messages come faster than they are taken; some are dropped", "subject", sub.Subject)
+		w.warn("messages come faster than they are taken; some are dropped", "subject", sub.Subject)
 	default:
-		w.log.Warn("NATS reports a fault", "error", err)
+		w.warn("NATS reports a fault", "error", err)
 	}
+}
+
+// caughtUp waits until w has heard of all that NATS has refused until now. What it
+// refuses is known when a round trip is over, but is told from another goroutine.
+func (w *watch) caughtUp(ctx context.Context, nc *nats.Conn) {
+	for {
+		w.mu.Lock()
+		heard, more := w.heard, w.more
+		w.mu.Unlock()
+		last := nc.LastError() // each refusal is an error of its own
+		if last == heard || !errors.Is(last, nats.ErrPermissionViolation) {
+			return
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+const (
+	// warnEvery is how often the same is said to operators: what NATS forbids once it may
+	// forbid for each message.
+	warnEvery = 10 * time.Second
+	warnings  = 64 // that are remembered at most
+)
+
+// warn says something to operators, unless it has been said a moment ago.
+func (w *watch) warn(text string, args ...any) {
+	now := time.Now()
+	what := fmt.Sprint(append([]any{text}, args...)...)
+	w.mu.Lock()
+	if at, ok := w.told[what]; ok && now.Sub(at) < warnEvery {
+		w.mu.Unlock()
+		return
+	}
+	if len(w.told) >= warnings {
+		clear(w.told)
+	}
+	w.told[what] = now
+	w.mu.Unlock()
+	w.log.Warn(text, args...)
 }
 
 var forbiddenRE = regexp.MustCompile(`(?i)for (publish|subscription) to "([^"]+)"`)
@@ -109,15 +165,15 @@ var forbiddenRE = regexp.MustCompile(`(?i)for (publish|subscription) to "([^"]+)
 func (w *watch) forbidden(nc *nats.Conn, err error) {
 	found := forbiddenRE.FindStringSubmatch(err.Error())
 	if found == nil {
-		w.log.Warn("NATS reports a fault", "error", err)
+		w.warn("NATS reports a fault", "error", err)
 		return
 	}
 	act, subject := "publish to", found[2]
 	if strings.EqualFold(found[1], "subscription") {
 		act = "subscribe to"
 	}
-	said := fmt.Errorf("%w: this user may not %s %q; allow it in the NATS server's permissions", ErrPermission, act, subject)
-	w.log.Warn(said.Error())
+	said := fmt.Errorf("%w: this user may not %s %q; allow it in the NATS server's permissions", ErrPermission, act, permitted(subject))
+	w.warn(said.Error())
 	if act == "subscribe to" && strings.HasSuffix(subject, ".*") && !strings.HasPrefix(subject, root) {
 		// The inbox on which all replies of this connection arrive.
 		w.mu.Lock()
@@ -127,4 +183,17 @@ func (w *watch) forbidden(nc *nats.Conn, err error) {
 		return
 	}
 	w.each(said, func(who *wait) bool { return who.subject == subject })
+}
+
+// permitted gives the subject to permit. An inbox is another for each connection, so
+// it is all of them.
+func permitted(subject string) string {
+	if strings.HasPrefix(subject, root) || strings.HasPrefix(subject, "$") {
+		return subject
+	}
+	tokens := strings.Split(subject, ".")
+	if len(tokens) < 2 {
+		return subject
+	}
+	return strings.Join(tokens[:max(1, len(tokens)-2)], ".") + ".>"
 }

@@ -77,6 +77,12 @@ func (w *writer) refusal(r lease.Refusal) {
 		if r.Rule != "" {
 			w.text("rule", r.Rule)
 		}
+		if r.Plan != "" {
+			w.text("plan", r.Plan)
+		}
+		if r.Quota {
+			w.flag("quota", true)
+		}
 		if r.Wait != 0 {
 			w.duration("wait", r.Wait)
 		}
@@ -181,6 +187,10 @@ func readRefusal(raw []byte, to *lease.Refusal) error {
 			return true, readKey64(raw, &to.Key)
 		case "rule":
 			return true, readText(raw, &to.Rule)
+		case "plan":
+			return true, readText(raw, &to.Plan)
+		case "quota":
+			return true, readFlag(raw, &to.Quota)
 		case "wait":
 			return true, readDuration(raw, &to.Wait)
 		}

@@ -75,7 +75,7 @@ func (d draw) answer() lease.Answer {
 		Terms: lease.Terms{Window: d.duration(), Spacing: d.duration(), Concurrent: d.IntN(2) == 0, Unlimited: d.IntN(2) == 0},
 	}
 	if a.Outcome == lease.Refused {
-		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Wait: d.duration()}
+		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Plan: "free", Quota: true, Wait: d.duration()}
 		if d.IntN(2) == 0 {
 			a.Refusal.Key = d.key()
 		}

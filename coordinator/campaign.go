@@ -24,7 +24,7 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 			return lease.Seat{}, err
 		case err != nil && time.Since(told) >= time.Second:
 			told = time.Now()
-			c.config.Log.Warn("the mirror fails; nobody can lead until it works", "error", err)
+			c.config.Log.Warn("the mirror fails; no seat can be won until it works", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -34,13 +34,34 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 	}
 }
 
+// tell says what of the time before its leader does not know: whoever looks at what is
+// free would wonder.
+func (c *Coordinator) tell(s lease.Seat) {
+	switch log := c.config.Log.With("epoch", s.Epoch.Number); {
+	case c.config.Lease.Unmirrored: // the start says it
+	case s.Fresh:
+		log.Info("nothing is recorded of before; starting afresh, with every limit free")
+	case s.Lost.Epoch == s.Epoch.Number:
+		log.Warn("the mirror has lost what it had; a key that nobody remembers counts as fully spent")
+	case s.Lagged.Epoch == s.Epoch.Number:
+		log.Warn("the mirror was started again; what could have been granted since its last record is charged", "lag", s.Lagged.Lag)
+	}
+}
+
 // look looks once at the seat, and campaigns if it is time to.
 func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err error) {
 	within, cancel := context.WithTimeout(ctx, c.config.Seat.TTL)
 	defer cancel()
 	seen, err := c.config.Elector.Look(within)
+	c.well.Store(err == nil)
+	if err == nil {
+		err = c.candidate.Divided(seen)
+	}
 	if err != nil {
 		return seat, false, err
+	}
+	if seen.Epoch != (lease.Epoch{}) {
+		c.agree()
 	}
 	heard := c.config.Hear(seen)
 	next, campaign, won := c.candidate.Watch(c.elapsed(), wall(), seen, heard)
@@ -67,8 +88,12 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 	}
 	c.candidate.Won(next)
 	c.know()
+	c.agree()
 	return next, true, nil
 }
+
+// agree notes that the mirror has as many partitions.
+func (c *Coordinator) agree() { c.agreeing.Do(func() { close(c.agreed) }) }
 
 // know lets others be told what the candidate knows.
 func (c *Coordinator) know() {

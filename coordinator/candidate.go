@@ -18,6 +18,8 @@ type Heard struct {
 	// listens any more; Served says that the leader answers.
 	Silent bool
 	Served bool
+	// Left says that a vacant seat is left to another coordinator, which claims it.
+	Left bool
 	// Number is the highest epoch that another coordinator of the cell has seen.
 	Number uint64
 	// Rivals are coordinators of the cell that have another mirror.
@@ -61,7 +63,8 @@ type CandidateConfig struct {
 	// Early how long where the network says that nobody listens.
 	TTL   time.Duration
 	Early time.Duration
-	// Lag is how much a mirror may have forgotten that was started again with its data.
+	// Lag is how much a mirror may have forgotten that was started again with its data;
+	// with 0 it forgets nothing.
 	Lag time.Duration
 	// Cold says that an empty mirror is taken for a new one, whatever was seen.
 	Cold bool
@@ -89,6 +92,15 @@ func (c *Candidate) Rival(now time.Duration, heard Heard) error {
 			lease.ErrRival)
 	}
 	return nil
+}
+
+// Divided gives the error that a seat is of a cell of another number of partitions.
+func (c *Candidate) Divided(s lease.Seat) error {
+	if s.Epoch == (lease.Epoch{}) || s.Partitions == c.config.Partitions {
+		return nil
+	}
+	return fmt.Errorf("%w: its mirror has %d, this coordinator %d; start it with --partitions %d, or give it another --cell or --state",
+		lease.ErrPartitions, s.Partitions, c.config.Partitions, s.Partitions)
 }
 
 // Deposed tells that the coordinator, which is alive, has lost its seat at now: then
@@ -133,6 +145,8 @@ func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, he
 		if still < c.config.TTL {
 			return next, false, false
 		}
+	case s.Vacant && heard.Left && still < c.config.TTL/4: // else it does not take it
+		return next, false, false
 	case s.Vacant:
 	case still >= c.config.TTL:
 	case c.silent > 0 && now-c.silent >= c.config.Early && still >= c.config.Early && now >= c.early:
@@ -200,7 +214,7 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 	switch {
 	case s.Epoch.Number < max(c.number, heard.Number):
 		next.Lost = lease.Doubt{Epoch: next.Epoch.Number, At: at}
-	case s.Run != s.Running:
+	case s.Run != s.Running && c.config.Lag > 0: // else what it has is all that it had
 		next.Lagged = lease.Doubt{Epoch: next.Epoch.Number, At: at, Lag: c.config.Lag}
 	}
 	return next

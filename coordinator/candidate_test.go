@@ -19,9 +19,12 @@ type watcher struct {
 	heard coordinator.Heard
 }
 
-func newWatcher(t *testing.T) *watcher {
+func newWatcher(t *testing.T) *watcher { return newLagging(t, time.Second) }
+
+// newLagging is one whose mirror may forget as much when it is started again.
+func newLagging(t *testing.T, lag time.Duration) *watcher {
 	c := coordinator.NewCandidate(coordinator.CandidateConfig{
-		Name: "x", Partitions: 1, TTL: 2 * time.Second, Early: 100 * time.Millisecond, Lag: time.Second,
+		Name: "x", Partitions: 1, TTL: 2 * time.Second, Early: 100 * time.Millisecond, Lag: lag,
 	})
 	return &watcher{t: t, c: c, now: time.Hour, heard: coordinator.Heard{Connected: true}}
 }
@@ -143,6 +146,12 @@ func TestMirrorOfAnotherLifeIsCharged(t *testing.T) {
 	next, _, campaigned := w.watch(time.Minute, s)
 	require.True(t, campaigned)
 	require.Equal(t, lease.Doubt{Epoch: 4, At: next.Pulse.Instant, Lag: time.Second}, next.Lagged)
+	require.Equal(t, "second", next.Run)
+
+	w = newLagging(t, 0)
+	next, _, campaigned = w.watch(time.Minute, s)
+	require.True(t, campaigned)
+	require.Zero(t, next.Lagged, "a mirror that forgets nothing has all that it had")
 	require.Equal(t, "second", next.Run)
 }
 

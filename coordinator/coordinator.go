@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +23,8 @@ type Config struct {
 	// Mirror keeps the ledger's copy, Elector the seat.
 	Mirror  lease.Mirror
 	Elector lease.Elector
-	// Seat says how the coordinator campaigns.
+	// Seat says how the coordinator campaigns. Available in it is set by New, as the policy
+	// says.
 	Seat CandidateConfig
 	// RenewEvery is how often the leader shows that it lives, and LookEvery how often a
 	// standby looks at the seat.
@@ -31,6 +33,10 @@ type Config struct {
 	// Hear tells what the network says of the leader of a seat. It does not block. Nil is
 	// for a coordinator that can always be asked, and hears nobody.
 	Hear func(lease.Seat) Heard
+	// Yield names the coordinator to which the leader hands its partition over from now on,
+	// or gives "". A leader asks it at each renewal; it does not block. Nil is for one that
+	// keeps its partition.
+	Yield func() string
 	// Log gets what an operator acts on.
 	Log *slog.Logger
 }
@@ -84,6 +90,9 @@ type Coordinator struct {
 	number    atomic.Uint64 // see Known
 	mirror    atomic.Uint64
 	leads     atomic.Bool
+	well      atomic.Bool // the last look at the seat had an answer
+	agreeing  sync.Once
+	agreed    chan struct{}
 }
 
 // New checks the config and gives a coordinator.
@@ -92,11 +101,23 @@ func New(c Config) (*Coordinator, error) {
 		return nil, err
 	}
 	c.Lease.Unmirrored = c.Mirror == lease.Mirror(alone{})
+	c.Seat.Available = c.Policy.Mirror == lease.AvailableMirror
 	if c.Hear == nil {
 		c.Hear = func(lease.Seat) Heard { return Heard{Connected: true} }
 	}
-	return &Coordinator{config: c, base: time.Now(), candidate: NewCandidate(c.Seat)}, nil
+	if c.Yield == nil {
+		c.Yield = func() string { return "" }
+	}
+	return &Coordinator{config: c, base: time.Now(), candidate: NewCandidate(c.Seat), agreed: make(chan struct{})}, nil
 }
+
+// Agreed is closed once the mirror is known to be of a cell of as many partitions: then
+// nobody can lead another number of them beside it.
+func (c *Coordinator) Agreed() <-chan struct{} { return c.agreed }
+
+// Well says that the mirror answered when the coordinator last looked at the seat. It may
+// be called from any goroutine.
+func (c *Coordinator) Well() bool { return c.well.Load() }
 
 // Known tells the highest epoch that the coordinator has seen, what names its mirror, 0
 // if that has no seat, and whether it leads. It may be called from any goroutine.
@@ -127,9 +148,14 @@ func (c *Coordinator) Run(ctx context.Context, serve func(context.Context, *Lead
 		case err != nil:
 			return fmt.Errorf("coordinator: campaigning: %w", err)
 		}
+		c.tell(seat)
 		c.leads.Store(true)
 		err = c.lead(ctx, seat, serve)
 		c.leads.Store(false)
+		if errors.Is(err, errYielded) {
+			c.config.Log.Info("handed over", "epoch", seat.Epoch.Number, "why", err)
+			continue
+		}
 		c.candidate.Deposed(c.elapsed())
 		switch {
 		case ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):

@@ -33,8 +33,11 @@ func (t *turns) deliver(turn *lease.Turn) {
 		t.leader.recalls.deliver(r)
 	}
 	for i := range t.came {
-		if e := &t.came[i]; e.look != nil {
+		e := &t.came[i]
+		if e.look != nil {
 			e.look(turn.Instant, t.ledger)
+		}
+		if e.looked != nil {
 			e.looked(nil)
 		}
 	}

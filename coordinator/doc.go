@@ -11,6 +11,10 @@
 // next messages gather; only then do the turn's answers leave. So nothing was
 // ever promised that a successor would not know.
 //
+// Under a policy that says "mirror: available" that ends while the mirror does not
+// answer: turns are answered without it, and [Leader.Behind] says so until what they
+// changed is written back.
+//
 // [Memory] is a mirror and a seat in this process: for one coordinator, and for
 // tests. With it a restart forgets what was spent.
 package coordinator

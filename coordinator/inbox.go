@@ -9,7 +9,8 @@ import (
 )
 
 // envelope is what the turn loop takes in: a request, all requests of one message or
-// a report, with the way back of what is answered, or a question about the ledger.
+// a report, with the way back of what is answered, or a question about the ledger, or a
+// change of it that nobody's message brings about.
 type envelope struct {
 	arrived  algo.Instant
 	request  lease.Request
@@ -20,6 +21,7 @@ type envelope struct {
 	report   *lease.Report
 	reply    func(lease.Reply, error)
 	look     func(now algo.Instant, l *lease.Ledger)
+	change   func(l *lease.Ledger)
 	looked   func(error)
 }
 

@@ -16,6 +16,8 @@ var (
 	errServed = errors.New("coordinator: served")
 	// errDeaf says that the leader cannot be asked.
 	errDeaf = errors.New("coordinator: the leader is cut off from those who ask")
+	// errYielded says that another coordinator is to lead.
+	errYielded = errors.New("coordinator: another coordinator leads fewer partitions")
 )
 
 // lead takes turns, shows that it lives, and serves, until ctx ends, the seat is lost,
@@ -109,6 +111,13 @@ func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 			return fmt.Errorf("coordinator: renewing: %w", err)
 		case errors.Is(err, lease.ErrLost):
 			l.poke()
+		case err == nil:
+			if _, behind := l.Behind(); behind {
+				continue // what the mirror lacks would be forgotten
+			}
+			if to := c.config.Yield(); to != "" {
+				return fmt.Errorf("%w: %s", errYielded, to)
+			}
 		}
 	}
 }

@@ -20,6 +20,7 @@ type Leader struct {
 	epoch   atomic.Pointer[lease.Epoch]
 	applied atomic.Uint64 // the number of the last turn that is recorded
 	stopped chan struct{} // closed when no more turns are taken
+	behind  atomic.Pointer[Behind]
 
 	recalls recalls
 }
@@ -41,6 +42,15 @@ func newLeader(c Config, seat lease.Seat) *Leader {
 // Epoch is that of this leadership. It is another one after the mirror has lost what it
 // had, and the leader has written it back.
 func (l *Leader) Epoch() lease.Epoch { return *l.epoch.Load() }
+
+// Behind tells how far the mirror is behind what was granted, under a policy that lets
+// grants go on without it; false where it is not.
+func (l *Leader) Behind() (Behind, bool) {
+	if b := l.behind.Load(); b != nil {
+		return *b, true
+	}
+	return Behind{}, false
+}
 
 // poke asks for a turn although nothing has come.
 func (l *Leader) poke() { l.inbox.wake() }

@@ -16,14 +16,20 @@ import (
 type mirror struct {
 	leader *Leader
 	course *Course
-	from   string // where loading all goes on
+	listed []lease.Key // to be loaded next, unless they have been
+	from   string      // where listing goes on
 	paged  algo.Instant
+	// impatient is nil unless the policy lets grants go on without the mirror.
+	impatient *impatient
 }
 
 // load restores keys that the ledger needs.
 func (m *mirror) load(ctx context.Context, l *lease.Ledger, keys []lease.Key) error {
 	if len(keys) == 0 {
 		return nil
+	}
+	if m.away() {
+		return errAway
 	}
 	var records []lease.Record
 	err := m.retry(ctx, l, nil, "loading keys", func(ctx context.Context) (err error) {
@@ -47,36 +53,39 @@ const (
 	pageMost  = 128
 )
 
-// loadSome loads some of the keys that nobody has asked for yet.
+// loadSome loads some of the keys that nobody has asked for yet, and so few at a time
+// that nobody waits for long who asks meanwhile.
 func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 	now := m.leader.clock.now()
-	if m.course.Loaded() || now.Sub(m.paged) < pageEvery {
+	if m.course.Loaded() || m.away() || len(m.listed) == 0 && now.Sub(m.paged) < pageEvery {
 		return nil
 	}
-	m.paged = now
-	var keys []lease.Key
-	next := m.from
-	err := m.retry(ctx, l, nil, "listing keys", func(ctx context.Context) (err error) {
-		keys, next, err = m.leader.config.Mirror.Keys(ctx, m.course.Epoch(), m.from)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("coordinator: listing keys: %w", err)
+	if len(m.listed) == 0 {
+		m.paged = now
+		from, next := m.from, ""
+		var keys []lease.Key
+		err := m.retry(ctx, l, nil, "listing keys", func(ctx context.Context) (err error) {
+			keys, next, err = m.leader.config.Mirror.Keys(ctx, m.course.Epoch(), from)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("coordinator: listing keys: %w", err)
+		}
+		m.listed, m.from = keys, next
 	}
 	var missing []lease.Key
-	for _, k := range keys {
-		if !l.Has(k) {
-			missing = append(missing, k)
+	rest := m.listed
+	for len(rest) > 0 && len(missing) < pageMost {
+		if !l.Has(rest[0]) {
+			missing = append(missing, rest[0])
 		}
+		rest = rest[1:]
 	}
-	for len(missing) > 0 {
-		n := min(len(missing), pageMost)
-		if err := m.load(ctx, l, missing[:n]); err != nil {
-			return err
-		}
-		missing = missing[n:]
+	if err := m.load(ctx, l, missing); err != nil {
+		return err // they are still to be loaded if it goes on
 	}
-	if m.from = next; next == "" {
+	m.listed = rest
+	if len(m.listed) == 0 && m.from == "" {
 		m.course.AllLoaded(l)
 	}
 	return nil
@@ -84,22 +93,36 @@ func (m *mirror) loadSome(ctx context.Context, l *lease.Ledger) error {
 
 // next is when there is more to load.
 func (m *mirror) next() (algo.Instant, bool) {
-	if m.course.Loaded() {
+	switch {
+	case m.course.Loaded() || m.away():
 		return 0, false
+	case len(m.listed) > 0:
+		return m.paged, true
 	}
 	return m.paged.Add(pageEvery), true
 }
 
+// away says that the mirror is not to be asked: it has not answered the last question.
+func (m *mirror) away() bool { return m.impatient != nil && m.impatient.Away() }
+
 // record records the turn.
 func (m *mirror) record(ctx context.Context, l *lease.Ledger, turn *lease.Turn) error {
+	if m.impatient != nil {
+		return m.recordSoon(ctx, l, turn)
+	}
 	m.course.Number(l, turn, wall())
 	err := m.retry(ctx, l, turn, "recording a turn", func(ctx context.Context) error { return m.leader.config.Mirror.Apply(ctx, turn) })
 	if err != nil {
 		return fmt.Errorf("coordinator: recording turn %d: %w", turn.Seq, err)
 	}
+	m.applied(l, turn)
+	return nil
+}
+
+// applied notes that the mirror has a turn.
+func (m *mirror) applied(l *lease.Ledger, turn *lease.Turn) {
 	m.leader.applied.Store(turn.Seq)
 	m.course.Applied(l, turn)
-	return nil
 }
 
 // hasty is how long a request that does not wait is left without an answer while the
@@ -111,6 +134,9 @@ const hasty = 30 * time.Millisecond
 // it may have been recorded, and a number never serves two turns. Where the mirror has
 // lost something, all is written back first, and a turn that is to be recorded with it.
 func (m *mirror) retry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, what string, do func(context.Context) error) error {
+	if m.impatient != nil {
+		return m.hurry(ctx, l, turn, do)
+	}
 	var told time.Time
 	for {
 		err := m.once(ctx, do)
@@ -166,7 +192,7 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		if err != nil {
 			return err
 		}
-		next, won, err := m.course.Bid(l, seen, m.leader.clock.now(), wall(), rand.Uint64())
+		next, won, err := m.course.Bid(l, seen, m.leader.clock.now(), wall(), mark())
 		if err == nil && !won {
 			err = m.leader.config.Elector.Campaign(ctx, seen, next)
 		}
@@ -178,3 +204,6 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		return nil
 	})
 }
+
+// mark is that of a new epoch.
+func mark() uint64 { return rand.Uint64() }

@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -191,4 +192,51 @@ func (f *failing) Apply(ctx context.Context, t *lease.Turn) error {
 		return errors.New("away")
 	}
 	return f.Memory.Apply(ctx, t)
+}
+
+// TestNobodyWaitsForWhatIsLoadedInTheBackground, but for a few keys of it: a new leader
+// has many to load, from a mirror that takes its time.
+func TestNobodyWaitsForWhatIsLoadedInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 2000
+		cfg := config(t, `limits: [{key: "{k}", rules: [5/1h]}]`)
+		mirror := &slow{Memory: coordinator.NewMemory()}
+		cfg.Mirror, cfg.Elector = mirror, mirror
+		named := func(i int) lease.Key { return lease.Key(fmt.Sprintf("k%d", i)) }
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			for i := range keys {
+				_, err := l.Acquire(ctx, of(named(i), uint64(i)))
+				require.NoError(t, err)
+			}
+		})
+		mirror.perKey.Store(int64(10 * time.Microsecond))
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			for i := range 10 {
+				began := mirror.loaded.Load()
+				a, err := l.Acquire(ctx, of(named(keys-1-i), uint64(keys+i)))
+				require.NoError(t, err)
+				require.Equal(t, lease.Granted, a.Outcome)
+				require.Less(t, mirror.loaded.Load()-began, int64(300), "what is loaded before it is answered")
+				time.Sleep(time.Millisecond)
+			}
+			require.Eventually(t, func() bool { return mirror.loaded.Load() == keys }, time.Minute, 10*time.Millisecond, "each is loaded, and once")
+			synctest.Wait()
+			require.EqualValues(t, keys, mirror.loaded.Load())
+		})
+	})
+}
+
+// slow is a mirror that takes time for each key that it loads.
+type slow struct {
+	*coordinator.Memory
+	perKey atomic.Int64
+	loaded atomic.Int64 // since it has been slow
+}
+
+func (s *slow) Load(ctx context.Context, e lease.Epoch, keys []lease.Key) ([]lease.Record, error) {
+	if each := s.perKey.Load(); each > 0 {
+		time.Sleep(time.Duration(each) * time.Duration(len(keys)))
+		s.loaded.Add(int64(len(keys)))
+	}
+	return s.Memory.Load(ctx, e, keys)
 }

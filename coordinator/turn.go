@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 
@@ -19,22 +20,29 @@ func (l *Leader) run(ctx context.Context) error {
 		waiting: map[lease.Ticket]func(lease.Answer, error){},
 	}
 	t.mirror.course = NewCourse(l.seat, t.ledger)
+	asking, follows, end := t.mirror.begin(ctx)
+	defer end()
 	defer t.stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			t.finish(asking)
 			return ctx.Err()
+		case follow := <-follows:
+			if err := follow(); err != nil {
+				return err
+			}
 		case <-l.inbox.some:
 			runtime.Gosched() // who is about to ask comes into this turn too
 		case <-wake.C:
 		}
 		t.gather()
-		if err := t.step(ctx); err != nil {
+		if err := t.step(asking); err != nil {
 			return err
 		}
-		if err := t.mirror.loadSome(ctx, t.ledger); err != nil {
+		if err := t.mirror.loadSome(asking, t.ledger); err != nil && !errors.Is(err, errAway) {
 			return err
 		}
 		if at, ok := t.next(); ok {
@@ -71,6 +79,11 @@ type route struct {
 // gather takes all that has arrived.
 func (t *turns) gather() {
 	t.came = t.leader.inbox.take(t.came)
+	t.number()
+}
+
+// number gives each message that came a ticket.
+func (t *turns) number() {
 	t.first = t.ticket + 1
 	clear(t.in)
 	t.in, t.from = t.in[:0], t.from[:0]
@@ -112,8 +125,16 @@ func (t *turns) stop() {
 
 // step takes a turn: load, read the instant, step the ledger, record, answer.
 func (t *turns) step(ctx context.Context) error {
-	if err := t.mirror.load(ctx, t.ledger, t.ledger.Unloaded(t.in)); err != nil {
+	switch err := t.mirror.load(ctx, t.ledger, t.ledger.Unloaded(t.in)); {
+	case errors.Is(err, errAway):
+		t.withhold()
+	case err != nil:
 		return err
+	}
+	for i := range t.came {
+		if e := &t.came[i]; e.change != nil {
+			e.change(t.ledger)
+		}
 	}
 	t.ledger.Wall(t.leader.clock.read())
 	turn := t.ledger.Turn(t.leader.clock.now(), t.in)

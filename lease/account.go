@@ -17,10 +17,10 @@ const (
 	slots  resource = "4 concurrent" // no name of a unit has a blank
 )
 
-// contract is a limit of the policy with its rules worked out. All accounts
-// under one limit share it.
+// contract is what binds a prefix, with its rules worked out. All accounts that are
+// bound alike share it.
 type contract struct {
-	limit *Limit
+	guard time.Duration
 	rules []*contractRule
 	slots bool          // whether a rule counts slots
 	keep  time.Duration // see Ledger.lasts; 0 until it is asked for
@@ -29,6 +29,7 @@ type contract struct {
 type contractRule struct {
 	spec      *algo.Spec
 	text      string
+	plan      string // that has it; empty for none
 	of        resource
 	allowance algo.Allowance
 
@@ -37,9 +38,19 @@ type contractRule struct {
 	wider map[time.Duration]*algo.Spec
 }
 
-func newContract(l *Limit, ppm int64, d *dial) *contract {
-	c := &contract{limit: l}
-	for _, r := range l.Rules {
+func newContract(b Binding, ppm int64, d *dial) *contract {
+	c := &contract{guard: b.Guard()}
+	if b.Limit != nil {
+		c.add(b.Limit.Rules, "", ppm, d)
+	}
+	if b.Plan != nil {
+		c.add(b.Plan.Rules, b.Plan.Name, ppm, d)
+	}
+	return c
+}
+
+func (c *contract) add(rules []algo.Rule, plan string, ppm int64, d *dial) {
+	for _, r := range rules {
 		if r.Kind == algo.Unlimited {
 			continue // it counts nothing, so it has no window
 		}
@@ -47,14 +58,28 @@ func newContract(l *Limit, ppm int64, d *dial) *contract {
 		if !r.CountsTokens() {
 			of, c.slots = slots, true
 		}
-		rule := &contractRule{text: r.String(), of: of, allowance: algo.Allowance{Guard: l.Guard, PPM: ppm}}
+		rule := &contractRule{text: r.String(), plan: plan, of: of, allowance: algo.Allowance{Guard: c.guard, PPM: ppm}}
 		rule.spec = algo.Compile(r, rule.allowance)
 		if r.Kind == algo.Fixed {
 			rule.dial = d
 		}
 		c.rules = append(c.rules, rule)
 	}
-	return c
+}
+
+// name tells a rule apart from the others of its prefix, in a record: a plan may have
+// the very rule that the limit has.
+func (r *contractRule) name() string {
+	if r.plan == "" {
+		return r.text
+	}
+	return "plan " + r.text
+}
+
+// quota says that the rule is a quota, for a day or more of the calendar, and no rate.
+func (r *contractRule) quota() bool {
+	rule := r.spec.Rule()
+	return rule.Kind == algo.Fixed && rule.Span() >= 24*time.Hour
 }
 
 // account is what the ledger knows of one limited prefix: its windows, the

@@ -174,7 +174,9 @@ func (l *Ledger) hopeless(w *waiter) (Refusal, bool) {
 	}
 	for _, a := range w.accounts {
 		if rule, never := a.never(need); never {
-			return Refusal{Reason: ErrNever, Key: a.key, Rule: rule.text}, true
+			refusal := Refusal{Reason: ErrNever}
+			refusal.bind(a, rule)
+			return refusal, true
 		}
 	}
 	return Refusal{}, false
@@ -242,10 +244,16 @@ func (l *Ledger) why(lacks []lack, reason error) Refusal {
 			rule = k.account.first(k.of)
 		}
 		if d > refusal.Wait {
-			refusal.Wait, refusal.Key, refusal.Rule = d, k.account.key, rule.text
+			refusal.Wait = d
+			refusal.bind(k.account, rule)
 		}
 	}
 	return refusal
+}
+
+// bind names the rule that refuses.
+func (r *Refusal) bind(a *account, rule *contractRule) {
+	r.Key, r.Rule, r.Plan, r.Quota = a.key, rule.text, rule.plan, rule.quota()
 }
 
 func (a *account) first(of resource) *contractRule {

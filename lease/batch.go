@@ -60,14 +60,22 @@ func (l *Ledger) delist(le *lease) {
 
 // record is what a mirror keeps of a batch.
 func (b *batch) record() Batch {
-	r := Batch{ID: b.id, Began: b.began, Keys: b.keys}
+	r := Batch{ID: b.id, Began: b.began, Keys: b.keys, Leases: slices.Grow([]LeaseRecord(nil), len(b.leases))}
 	for _, le := range b.leases {
 		r.Leases = append(r.Leases, LeaseRecord{
 			Seq:    le.id.Seq,
 			Tokens: le.tokens,
-			Slots:  le.slots,
+			Slots:  le.slots.record(),
 			Units:  slices.Clone(le.units),
 		})
 	}
 	return r
+}
+
+// record is nothing of what was never granted: when that expires is of no account.
+func (p Part) record() Part {
+	if p.Granted == 0 {
+		return Part{}
+	}
+	return p
 }

@@ -67,8 +67,9 @@ func (d *dial) start(p *Policy) {
 	}
 	d.started = true
 	at := map[algo.Rule]int{}
-	for _, limit := range p.Limits {
-		for _, r := range limit.Rules {
+	for b := range p.bounds() {
+		for _, c := range newContract(b, 0, d).rules {
+			r := c.spec.Rule()
 			if r.Kind != algo.Fixed {
 				continue
 			}
@@ -78,7 +79,7 @@ func (d *dial) start(p *Policy) {
 				i, at[r] = len(d.clocks), len(d.clocks)
 				d.clocks = append(d.clocks, clock{spec: algo.Compile(r, algo.Allowance{})})
 			}
-			d.clocks[i].guard = max(d.clocks[i].guard, limit.Guard)
+			d.clocks[i].guard = max(d.clocks[i].guard, b.Guard())
 		}
 	}
 }

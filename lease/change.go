@@ -13,6 +13,12 @@ const broom = 24 * time.Hour
 
 // record adds to the turn what has changed of each account.
 func (l *Ledger) record() {
+	if l.unrecorded {
+		l.owe()
+		l.turn.Behind = true
+		return
+	}
+	l.repay()
 	l.rewrite()
 	for _, a := range l.touched {
 		a.touched = false
@@ -23,7 +29,7 @@ func (l *Ledger) record() {
 			c.Batches = l.batches(a)
 		}
 		for i, rule := range a.contract.rules {
-			c.Windows[i] = WindowRecord{Rule: rule.text, State: a.since(l.now, i)}
+			c.Windows[i] = WindowRecord{Rule: rule.name(), State: a.since(l.now, i)}
 		}
 		l.turn.Changes = append(l.turn.Changes, c)
 	}
@@ -43,9 +49,11 @@ func (l *Ledger) record() {
 	l.altered = shrunk(l.altered[:0])
 	for i, a := range l.touched {
 		a.written = l.generation
+		l.owed.remove(a.key)
 		l.touched[i] = nil
 	}
 	l.touched = shrunk(l.touched[:0])
+	l.turn.Behind = l.behind()
 }
 
 // since gives what has changed of a window since it was recorded last.
@@ -165,5 +173,10 @@ func (l *Ledger) gone(a *account) {
 	if l.config.Unmirrored {
 		return
 	}
+	if l.unrecorded {
+		l.owed.gone(a.key, a.written != 0)
+		return
+	}
+	l.owed.remove(a.key)
 	l.turn.Changes = append(l.turn.Changes, Change{Key: a.key, Gone: true})
 }

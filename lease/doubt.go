@@ -65,8 +65,8 @@ func (l *Ledger) Complete() bool { return l.complete }
 // window of the policy remembers, and any lease lives.
 func (l *Ledger) Longest() time.Duration {
 	var longest time.Duration
-	for i := range l.policy.Limits {
-		longest = max(longest, l.lasts(l.contract(&l.policy.Limits[i])))
+	for b := range l.policy.bounds() {
+		longest = max(longest, l.lasts(newContract(b, l.config.PPM, &l.dial)))
 	}
 	return longest
 }

@@ -46,6 +46,8 @@ var (
 var (
 	// ErrNoCoordinator says that nobody leads: no coordinator answered.
 	ErrNoCoordinator = sentinel("no_coordinator", "no coordinator answers")
+	// ErrForbidden says that what lies between forbids to ask; waiting does not help.
+	ErrForbidden = sentinel("forbidden", "it is forbidden to ask")
 	// ErrStopped says that the other side is shutting down.
 	ErrStopped = sentinel("stopped", "it has been stopped")
 	// ErrFenced says that another epoch has the seat: nothing was recorded, and

@@ -43,7 +43,8 @@ func TestWhatNobodyCountsAddsUp(t *testing.T) {
 	require.Positive(t, s.Keys[0].Holders[0].Held.Tokens)
 }
 
-// Of many keys a status has the first ones, in order, and says how many more there are.
+// Of many keys a status has the first ones, in order, and says how many more there are:
+// B155.
 func TestStatusHasTheFirstKeysInOrder(t *testing.T) {
 	l := lease.NewLedger(policy(t, `limits: [{key: "{t}/{k}", rules: [1/1h]}]`), lease.DefaultConfig())
 	var in []any

@@ -100,7 +100,7 @@ func (l *Ledger) keptFrom(w *waiter, a *account, r *contractRule, lacks []lack) 
 // back is in how long a rule has surely all back that was spent, its allowance
 // included; of a pace, also what is held.
 func (l *Ledger) back(a *account, r *contractRule) time.Duration {
-	rule, guard := r.spec.Rule(), a.contract.limit.Guard
+	rule, guard := r.spec.Rule(), a.contract.guard
 	whole := rule.Span()
 	switch rule.Kind {
 	case algo.Counter: // what one period counts is less and less of the next

@@ -36,6 +36,9 @@ type Turn struct {
 	// Rewritten says that with this turn all is written back that Ledger.Rewrite was
 	// called for.
 	Rewritten bool
+	// Behind says that the mirror, also when it has this turn, lacks some of what the ledger
+	// knows.
+	Behind bool
 	// Wall is the leader's wall clock at Instant, and Sound says that nothing of the
 	// mirror is in doubt any more for having been lost. Both are the leader's to fill in.
 	Wall  algo.Instant
@@ -63,7 +66,7 @@ type Replied struct {
 type Ledger struct {
 	config     Config
 	policy     *Policy
-	contracts  map[*Limit]*contract
+	contracts  map[Binding]*contract
 	accounts   *table.Table[Key, *account]
 	order      roll[*account] // for the sweep
 	keys       sweep
@@ -99,7 +102,9 @@ type Ledger struct {
 	forgotten    uint64 // leases that stand for forgotten ones
 	generation   uint16 // of what the mirror has; see account.written
 	rewriting    bool
-	toRewrite    int      // accounts of order
+	toRewrite    int  // accounts of order
+	unrecorded   bool // see Owe
+	owed         owed
 	takenBack    []*lease // in the next turn
 }
 
@@ -112,7 +117,7 @@ func NewLedger(p *Policy, c Config) *Ledger {
 	return &Ledger{
 		config:     c,
 		policy:     p,
-		contracts:  map[*Limit]*contract{},
+		contracts:  map[Binding]*contract{},
 		accounts:   table.New(accountKey),
 		leases:     table.New((*lease).name),
 		waiting:    table.New((*waiter).name),
@@ -172,7 +177,7 @@ func (l *Ledger) Done(t *Turn) {
 // then. False means never.
 func (l *Ledger) Next() (algo.Instant, bool) {
 	at, ok := l.timers.next()
-	if l.rewriting || len(l.takenBack) > 0 {
+	if len(l.takenBack) > 0 || !l.unrecorded && l.behind() {
 		at, ok = l.now, true
 	}
 	if len(l.order) > 0 || len(l.roster) > 0 {
@@ -212,11 +217,11 @@ func (l *Ledger) match(found []*account, keys []Key) []*account {
 	return found
 }
 
-func (l *Ledger) contract(limit *Limit) *contract {
-	c := l.contracts[limit]
+func (l *Ledger) contract(b Binding) *contract {
+	c := l.contracts[b]
 	if c == nil {
-		c = newContract(limit, l.config.PPM, &l.dial)
-		l.contracts[limit] = c
+		c = newContract(b, l.config.PPM, &l.dial)
+		l.contracts[b] = c
 	}
 	return c
 }

@@ -119,7 +119,23 @@ type Refusal struct {
 	Reason error
 	Key    Key
 	Rule   string
-	Wait   time.Duration
+	// Plan is the plan that has the rule; empty if the limit has it.
+	Plan string
+	// Quota says that the rule is a quota, fixed for a day or more, and not a rate.
+	Quota bool
+	Wait  time.Duration
+}
+
+// Binds names the rule that refuses and whose it is, for people.
+func (r *Refusal) Binds() string {
+	what := "rule"
+	if r.Quota {
+		what = "quota"
+	}
+	if r.Plan != "" {
+		return fmt.Sprintf("%s %q of plan %s of %q", what, r.Rule, r.Plan, string(r.Key))
+	}
+	return fmt.Sprintf("%s %q of %q", what, r.Rule, string(r.Key))
 }
 
 // Point says that Count of a lease's tokens, and Units of its further units, had

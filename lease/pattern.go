@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -111,6 +112,16 @@ func parseName(text string) (string, *fault) {
 		}
 	}
 	return name, nil
+}
+
+// meets says that a key of as many segments matches both patterns.
+func (p Pattern) meets(q Pattern) bool {
+	if p.text == "" || q.text == "" {
+		return false // one was complained of
+	}
+	_, ours, _ := parsePattern(p.text)
+	_, theirs, _ := parsePattern(q.text)
+	return slices.EqualFunc(ours, theirs, func(a, b segment) bool { return a.named || b.named || a.literal == b.literal })
 }
 
 // shape is what two patterns have in common that match the same keys.

@@ -23,17 +23,22 @@ const (
 )
 
 var (
-	policyFields = []string{"unknown", "limits"}
+	policyFields = []string{"mirror", "unknown", "limits", "plans", "assign"}
 	limitFields  = []string{"key", "rules", "guard"}
 )
 
 // ParsePolicy reads a policy in YAML. The name is that of the file, for errors:
 //
+//	mirror: strict                         # or available: grant also while it is away
 //	unknown: refuse                        # or allow: a key that no limit names
 //	limits:
 //	  - key: "{account}/{stage}/search"    # a Pattern, in quotes because of the brace
 //	    rules: [100/1s, 4 concurrent]      # as algo.ParseRule reads them; or [unlimited]
 //	    guard: 50ms                        # 0 unless given, at most 24h
+//	plans:                                 # rules under a name
+//	  free: {rules: [10/1s, 10000/1d fixed]}
+//	assign:                                # which keys keep to them besides
+//	  "{account}": free
 //
 // It is UTF-8 of at most 1 MiB and uses no more of YAML than this: other fields,
 // anchors, tags, blocks of text, tabs and second documents are errors. A policy
@@ -60,14 +65,24 @@ func (r *reader) policy(root ast.Node, p *Policy) {
 	if fields == nil {
 		return
 	}
-	if f, ok := fields["unknown"]; ok {
-		p.Unknown = r.unknown(f)
+	if f, ok := fields["mirror"]; ok && r.chosen(f, StrictMirror.String(), AvailableMirror.String()) {
+		p.Mirror = AvailableMirror
 	}
-	list, ok := fields["limits"]
-	if !ok {
+	if f, ok := fields["unknown"]; ok && r.chosen(f, RefuseUnknown.String(), AllowUnknown.String()) {
+		p.Unknown = AllowUnknown
+	}
+	list, limited := fields["limits"]
+	assign, assigned := fields["assign"]
+	if !limited && !assigned {
 		r.add(nodePlace(root), "the policy has no limits", `write them as a list under "limits:"`)
-		return
 	}
+	r.limits(list, p)
+	r.plans(fields["plans"], p)
+	r.assign(assign, p)
+}
+
+// limits reads the limits.
+func (r *reader) limits(list field, p *Policy) {
 	items := r.items(list, `write a list of limits, each beginning with "- key:"`)
 	p.Limits = make([]Limit, 0, len(items)) // never grown: the tree points into it
 	first := map[string]Limit{}
@@ -82,25 +97,18 @@ func (r *reader) policy(root ast.Node, p *Policy) {
 		}
 		first[l.Pattern.shape] = l
 		p.Limits = append(p.Limits, l)
-		b := p.root
-		for _, s := range segments {
-			b = b.grow(s)
-		}
-		b.limit = &p.Limits[len(p.Limits)-1]
+		p.root.plant(segments).bound.Limit = &p.Limits[len(p.Limits)-1]
 	}
 }
 
-func (r *reader) unknown(f field) UnknownKeys {
-	if t, ok := r.text(f, "write refuse or allow"); ok {
-		switch t.value {
-		case "allow":
-			return AllowUnknown
-		case "refuse":
-		default:
-			r.add(t.at, fmt.Sprintf("unknown is %.40q", t.value), "write refuse or allow")
-		}
+// chosen says whether the second of two words was chosen, and not the usual one.
+func (r *reader) chosen(f field, usual, other string) bool {
+	remedy := fmt.Sprintf("write %s or %s", usual, other)
+	t, ok := r.text(f, remedy)
+	if ok && t.value != usual && t.value != other {
+		r.add(t.at, fmt.Sprintf("%s is %.40q", f.name, t.value), remedy)
 	}
-	return RefuseUnknown
+	return ok && t.value == other
 }
 
 // limit reads one limit. It gives no segments where the key is wrong.
@@ -133,12 +141,17 @@ func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
 	if !ok {
 		return Limit{}, nil, place{}
 	}
+	l.Pattern, segments = r.pattern(t)
+	return l, segments, t.at
+}
+
+// pattern reads a pattern. It gives no segments after a complaint.
+func (r *reader) pattern(t scalar) (Pattern, []segment) {
 	pattern, segments, wrong := parsePattern(t.value)
 	if wrong != nil {
 		r.add(t.place(utf8.RuneCountInString(t.value[:wrong.index])), wrong.problem, wrong.remedy)
 	}
-	l.Pattern = pattern
-	return l, segments, t.at
+	return pattern, segments
 }
 
 func (r *reader) twice(at place, before, l Limit) {

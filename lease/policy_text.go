@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"ration/algo"
 )
 
 // String is the policy in its canonical form: what ParsePolicy reads as the
@@ -12,21 +14,40 @@ import (
 // algo.Rule spells it. Limits and rules keep their order.
 func (p *Policy) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "unknown: %s\nlimits:\n", p.Unknown)
+	if p.Mirror != StrictMirror {
+		fmt.Fprintf(&b, "mirror: %s\n", p.Mirror)
+	}
+	fmt.Fprintf(&b, "unknown: %s\n", p.Unknown)
+	if len(p.Limits) > 0 {
+		b.WriteString("limits:\n")
+	}
 	for _, l := range p.Limits {
-		fmt.Fprintf(&b, "  - key: %s\n    rules: [", quote(l.Pattern.text))
-		for i, r := range l.Rules {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(r.String())
-		}
-		b.WriteString("]\n")
+		fmt.Fprintf(&b, "  - key: %s\n    rules: [%s]\n", quote(l.Pattern.text), ruleList(l.Rules))
 		if l.Guard != 0 {
 			fmt.Fprintf(&b, "    guard: %s\n", spell(l.Guard))
 		}
 	}
+	if len(p.Plans) > 0 {
+		b.WriteString("plans:\n")
+	}
+	for _, plan := range p.Plans {
+		fmt.Fprintf(&b, "  %s: {rules: [%s]}\n", quote(plan.Name), ruleList(plan.Rules))
+	}
+	if len(p.Assigned) > 0 {
+		b.WriteString("assign:\n")
+	}
+	for _, a := range p.Assigned {
+		fmt.Fprintf(&b, "  %s: %s\n", quote(a.Pattern.text), quote(a.Plan.Name))
+	}
 	return b.String()
+}
+
+func ruleList(rules []algo.Rule) string {
+	var texts []string
+	for _, r := range rules {
+		texts = append(texts, r.String())
+	}
+	return strings.Join(texts, ", ")
 }
 
 // quote writes s as YAML does in double quotes, on one line.

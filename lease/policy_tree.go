@@ -5,8 +5,16 @@ package lease
 type branch struct {
 	literal map[string]*branch
 	named   *branch
-	// limit is that of the pattern which ends here, if any.
-	limit *Limit
+	// bound is that of the patterns which end here, if any.
+	bound Binding
+}
+
+// plant gives the branch at which a pattern of these segments ends.
+func (b *branch) plant(segments []segment) *branch {
+	for _, s := range segments {
+		b = b.grow(s)
+	}
+	return b
 }
 
 // grow gives the branch that s leads to.
@@ -29,24 +37,27 @@ func (b *branch) grow(s segment) *branch {
 }
 
 // descend goes one segment down from each branch. The branches reached are
-// appended to next, which changes places with here, and the limit is the first
-// that ends on one of them. If here was ordered from the most literal to the
+// appended to next, which changes places with here, and the limit and the plan are
+// the first that end on one of them. If here was ordered from the most literal to the
 // least, so is what comes out: a branch's own descendants stay together, and of
 // them the literal one goes first.
-func descend(here, next []*branch, segment string) (reached, spare []*branch, limit *Limit) {
+func descend(here, next []*branch, segment string) (reached, spare []*branch, bound Binding) {
 	if segment == "" {
-		return nil, here, nil // not a valid key: a name stands for a segment that is there
+		return nil, here, Binding{} // not a valid key: a name stands for a segment that is there
 	}
 	for _, b := range here {
 		for _, child := range [...]*branch{b.literal[segment], b.named} {
 			if child == nil {
 				continue
 			}
-			if limit == nil {
-				limit = child.limit
+			if bound.Limit == nil {
+				bound.Limit = child.bound.Limit
+			}
+			if bound.Plan == nil {
+				bound.Plan = child.bound.Plan
 			}
 			next = append(next, child)
 		}
 	}
-	return next, here, limit
+	return next, here, bound
 }

@@ -58,20 +58,20 @@ func (l *Ledger) Restore(r Record) {
 	if l.Has(r.Key) {
 		return
 	}
-	limit := l.policy.limitOf(r.Key)
+	bound := l.policy.boundOf(r.Key)
 	switch {
-	case limit == nil:
+	case bound == Binding{}:
 		return
 	case r.Damaged != nil:
-		l.restoreFull(Match{r.Key, limit}, l.now)
+		l.restoreFull(Match{r.Key, bound}, l.now)
 		return
 	case l.lost.covers(&r):
-		l.restoreFull(Match{r.Key, limit}, l.lost.At)
+		l.restoreFull(Match{r.Key, bound}, l.lost.At)
 		return
 	case r.Empty() && !l.lagged.covers(&r):
 		return
 	}
-	a := l.open(Match{r.Key, limit})
+	a := l.open(Match{r.Key, bound})
 	l.retain(a)
 	l.use(a)
 	a.written = l.generation
@@ -97,7 +97,7 @@ func (l *Ledger) Restore(r Record) {
 // knows what is held.
 func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
 	for _, w := range r.Windows {
-		if w.Rule == rule.text {
+		if w.Rule == rule.name() {
 			return w.State
 		}
 	}
@@ -166,12 +166,12 @@ func (l *Ledger) adopt(h *holder, b *Batch, r *LeaseRecord) *lease {
 	return le
 }
 
-// limitOf gives the limit of exactly this prefix, or nil.
-func (p *Policy) limitOf(prefix Key) *Limit {
+// boundOf gives what binds exactly this prefix.
+func (p *Policy) boundOf(prefix Key) Binding {
 	for _, m := range p.Match(prefix) {
 		if m.Prefix == prefix {
-			return m.Limit
+			return m.Binding
 		}
 	}
-	return nil
+	return Binding{}
 }

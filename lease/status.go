@@ -104,7 +104,9 @@ type KeyStatus struct {
 
 // WindowStatus is one rule of it: Free + Held + Spent = Limit.
 type WindowStatus struct {
-	Rule  string
+	Rule string
+	// Plan is the plan that has the rule; empty if the limit has it.
+	Plan  string
 	Limit int64
 	Free  int64
 	Held  int64
@@ -164,7 +166,7 @@ func (l *Ledger) Status(now algo.Instant, key Key) Status {
 	if key != "" {
 		for _, m := range l.policy.Match(key) {
 			if !slices.ContainsFunc(found, func(a *account) bool { return a.key == m.Prefix }) {
-				found = append(found, newAccount(now, m.Prefix, l.contract(m.Limit)))
+				found = append(found, newAccount(now, m.Prefix, l.contract(m.Binding)))
 			}
 		}
 		slices.SortFunc(found, func(x, y *account) int { return cmp.Compare(x.key, y.key) })
@@ -214,6 +216,7 @@ func (a *account) status(now algo.Instant) KeyStatus {
 		full, _ := a.waitAt(i, now, r.spec.Max(), a.due(r.of))
 		s.Windows = append(s.Windows, WindowStatus{
 			Rule:  r.text,
+			Plan:  r.plan,
 			Limit: w.Limit(),
 			Free:  w.Free(at),
 			Held:  w.Held(),

@@ -254,7 +254,14 @@ func tell(a lease.Answer) string {
 	case lease.Refused:
 		text := "refused: " + lease.Code(a.Refusal.Reason)
 		if a.Refusal.Rule != "" {
-			text += fmt.Sprintf(" by %s on %s", a.Refusal.Rule, a.Refusal.Key)
+			text += " by " + a.Refusal.Rule
+			if a.Refusal.Quota {
+				text += ", a quota,"
+			}
+			if a.Refusal.Plan != "" {
+				text += " of plan " + a.Refusal.Plan
+			}
+			text += " on " + string(a.Refusal.Key)
 		}
 		if a.Refusal.Wait > 0 {
 			text += fmt.Sprintf(", wait %v", a.Refusal.Wait)
@@ -271,7 +278,11 @@ func (s *story) status() string {
 	var b strings.Builder
 	for _, k := range s.ledger.Status(s.now, "").Keys {
 		for _, w := range k.Windows {
-			fmt.Fprintf(&b, "%s %s: %d free, %d held, %d spent\n", k.Key, w.Rule, w.Free, w.Held, w.Spent)
+			rule := w.Rule
+			if w.Plan != "" {
+				rule += " of plan " + w.Plan
+			}
+			fmt.Fprintf(&b, "%s %s: %d free, %d held, %d spent\n", k.Key, rule, w.Free, w.Held, w.Spent)
 		}
 		if k.Waiting > 0 {
 			fmt.Fprintf(&b, "%s: %d waiting\n", k.Key, k.Waiting)

@@ -64,7 +64,7 @@ func (l *Ledger) sweep() {
 
 // open makes the account of a prefix at which nothing has happened.
 func (l *Ledger) open(m Match) *account {
-	a := newAccount(l.now, Key(strings.Clone(string(m.Prefix))), l.contract(m.Limit)) // not the whole key it is part of
+	a := newAccount(l.now, Key(strings.Clone(string(m.Prefix))), l.contract(m.Binding)) // not the whole key it is part of
 	l.order.enter(a)
 	l.accounts.Put(a)
 	return a

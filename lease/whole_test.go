@@ -85,6 +85,7 @@ type chance struct {
 	seq     map[Holder]uint64
 	asked   map[ID]Request
 	has     []taken
+	taken   func(*Turn) // is told of each turn, if it is not nil
 }
 
 // taken is a grant that was heard of.
@@ -149,6 +150,9 @@ func (c *chance) play(steps int) error {
 // turn takes a turn and checks what it says, and the ledger after it.
 func (c *chance) turn(in []Message) error {
 	t := c.ledger.Turn(c.now, in)
+	if c.taken != nil {
+		c.taken(t)
+	}
 	for _, a := range t.Answers {
 		if err := c.hear(a); err != nil {
 			return err

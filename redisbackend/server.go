@@ -1,6 +1,7 @@
 package redisbackend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ type Config struct {
 	// Wait is how long an answer of the server is waited for, above 0; calls with a nearer
 	// deadline wait no longer.
 	Wait time.Duration
+	// Connections is how many there may be to a server at once, unless the URL says; go-redis
+	// decides if 0. Who waits for replicas has one all the time.
+	Connections int
 }
 
 // DefaultConfig waits for all replicas, and half a second for an answer.
@@ -55,6 +59,7 @@ func Open(address string, c Config) (*Server, error) {
 		}
 		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
+		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		s.client = redis.NewFailoverClient(o)
 	case u.Query().Has("addr"):
 		o, err := redis.ParseClusterURL(address)
@@ -63,6 +68,7 @@ func Open(address string, c Config) (*Server, error) {
 		}
 		o.MaxRetries, o.DialerRetries, o.MaxRedirects, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, 3, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
+		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		o.MaintNotificationsConfig = off
 		s.client = redis.NewClusterClient(o)
 	default:
@@ -72,6 +78,7 @@ func Open(address string, c Config) (*Server, error) {
 		}
 		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
+		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		o.MaintNotificationsConfig = off
 		s.client = redis.NewClient(o)
 	}

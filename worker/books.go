@@ -62,7 +62,7 @@ func (p *Pool) Books() Books {
 	b := p.books
 	b.Held, b.UnitsHeld = p.open, p.unitsOpen
 	for _, h := range p.leases {
-		b.Held += h.left.Load() + h.swift.Load() - h.dated
+		b.Held += h.left.Load() + h.swift() - h.dated
 		for i := range h.units {
 			b.UnitsHeld += h.units[i].left
 		}

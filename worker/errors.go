@@ -29,7 +29,7 @@ func (e *RefusedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "worker: refused: %s", strings.TrimPrefix(e.Reason.Error(), "lease: "))
 	if e.Rule != "" {
-		fmt.Fprintf(&b, " (rule %q of %q)", e.Rule, string(e.Key))
+		fmt.Fprintf(&b, " (%s)", e.Binds())
 	}
 	if e.Wait > 0 && !e.Never() {
 		fmt.Fprintf(&b, "; try again in %s", e.Wait)
@@ -44,7 +44,7 @@ func (e *RefusedError) Unwrap() error { return e.Reason }
 func passing(err error) bool {
 	for _, lasting := range []error{
 		lease.ErrNever, lease.ErrUnknownKey, lease.ErrBadKey, lease.ErrBadRequest,
-		lease.ErrFormat, lease.ErrNeedsSlot,
+		lease.ErrFormat, lease.ErrNeedsSlot, lease.ErrForbidden,
 	} {
 		if errors.Is(err, lasting) {
 			return false

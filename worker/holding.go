@@ -9,20 +9,23 @@ import (
 )
 
 // holding is one lease as its holder has it. Each of its tokens is in one
-// place: left, open, spent, returned or expired; or in limbo, between an Allow's
-// take and its spend, and then it is counted nowhere, and left to expire.
+// place: left, open, spent, returned or expired. What Allow takes counts as spent
+// from then on, also where it turns out to be no spend: the ledger is told so, and
+// the books in the end that it expired.
 //
-// left and swift are the two numbers that Allow touches without the pool's
-// owner; deadline is the one it reads, and never changes.
+// left is the number that Allow changes without the pool's owner, and has a cache
+// line of its own; deadline is the one it reads, and never changes.
 type holding struct {
-	left     atomic.Int64
-	swift    atomic.Int64 // spent by Allow
-	deadline time.Duration
+	left atomic.Int64
+	_    [56]byte
 
-	id      lease.ID
-	granted lease.Amount
-	looked  int64 // of swift, at the last look
-	dated   int64 // of swift, that points tell of
+	deadline time.Duration
+	id       lease.ID
+	granted  lease.Amount
+	moved    int64        // of what was granted, what is not left but by Allow
+	missed   atomic.Int64 // taken by Allow, and no spend
+	looked   int64        // of swift, at the last look
+	dated    int64        // of swift, that points tell of
 
 	open     int64 // taken by calls, and neither spent nor returned yet
 	spent    int64
@@ -65,12 +68,29 @@ func (h *holding) take(n int64) int64 {
 			return 0
 		}
 		if h.left.CompareAndSwap(have, have-got) {
+			h.moved += got
 			return got
 		}
 	}
 }
 
-// takeAll takes n tokens or none.
+// takeLeft takes all that is left.
+func (h *holding) takeLeft() int64 {
+	n := h.left.Swap(0)
+	h.moved += n
+	return n
+}
+
+// put makes n tokens that are not left be left.
+func (h *holding) put(n int64) {
+	h.left.Add(n)
+	h.moved -= n
+}
+
+// swift is what Allow has taken.
+func (h *holding) swift() int64 { return h.granted.Tokens - h.moved - h.left.Load() }
+
+// takeAll takes n tokens or none, for Allow.
 func (h *holding) takeAll(n int64) bool {
 	for {
 		have := h.left.Load()
@@ -81,16 +101,6 @@ func (h *holding) takeAll(n int64) bool {
 			return true
 		}
 	}
-}
-
-// spend spends n tokens that takeAll took, at an instant read after that. Past
-// the deadline it is no spend, and the tokens are lost to expiry.
-func (h *holding) spend(now time.Duration, n int64) bool {
-	if now >= h.deadline {
-		return false
-	}
-	h.swift.Add(n)
-	return true
 }
 
 // point notes that n more had been spent at an instant.
@@ -194,7 +204,7 @@ func (h *holding) over(now time.Duration) bool {
 	if now > h.deadline+grace && (h.slotsGone || h.granted.Slots == h.ackFreed+h.ackCut) {
 		return true
 	}
-	return h.spent+h.returned == h.granted.Tokens && h.swift.Load() == h.dated &&
+	return h.spent+h.returned == h.granted.Tokens && h.swift() == h.dated &&
 		h.ackSpent == h.spent && h.ackReturned == h.returned && h.unitsTold() &&
 		(h.slotsGone || h.ackFreed+h.ackCut == h.granted.Slots)
 }

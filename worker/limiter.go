@@ -29,9 +29,6 @@ func (l *Limiter) Allow() bool { return l.AllowN(1) }
 //
 // With units it is the same for both together, and false if the units are not as
 // lease.Units are; it then takes a lock.
-//
-// The take comes first and the clock is read after: a process that is stopped
-// in between finds the deadline passed, and has not spent.
 func (l *Limiter) AllowN(n int64, units ...lease.UnitAmount) bool {
 	if len(units) > 0 {
 		return n > 0 && lease.Units(units).Validate() == nil && l.allow(n, units)
@@ -44,7 +41,7 @@ func (l *Limiter) AllowN(n int64, units ...lease.UnitAmount) bool {
 	if h == nil && n >= p.dry.Load() {
 		return false
 	}
-	if h != nil && h.takeAll(n) && h.spend(l.worker.clock.now(), n) {
+	if h != nil && p.swift(h, l.worker.clock, n) {
 		return true
 	}
 	return l.allow(n, nil)
@@ -60,7 +57,8 @@ func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 // the slot back: use Acquire there. Callers are served in order.
 func (l *Limiter) WaitN(ctx context.Context, n int64, units ...lease.UnitAmount) error {
 	if ctx.Err() == nil && n > 0 && len(units) == 0 {
-		if h := l.lane.Load().pool.live.Load(); h != nil && h.takeAll(n) && h.spend(l.worker.clock.now(), n) {
+		p := l.lane.Load().pool
+		if h := p.live.Load(); h != nil && p.swift(h, l.worker.clock, n) {
 			return nil
 		}
 	}

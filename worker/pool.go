@@ -23,6 +23,8 @@ type Pool struct {
 
 	live atomic.Pointer[holding] // what Allow takes from; nil if it has to ask
 	dry  atomic.Int64            // Allow of so many or more need not ask, with no live
+	// looks counts how often it was noted what Allow had taken.
+	looks atomic.Int64
 
 	leases []*holding // in the order of their grants
 	stock  []*holding // those with tokens at hand, soonest deadline first

@@ -40,7 +40,8 @@ func TestAllowPastTheDeadlineIsNoSpend(t *testing.T) {
 	d.has(1, 10)
 	require.True(t, d.Allow(d.now, 1))
 	require.False(t, d.Allow(5*time.Second, 1))
-	require.EqualValues(t, 1, d.live.Load().swift.Load())
+	require.EqualValues(t, 2, d.live.Load().swift())
+	require.EqualValues(t, 1, d.live.Load().missed.Load())
 	d.now = 5 * time.Second
 	d.Tick(d.now)
 	require.Nil(t, d.live.Load())

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"time"
 
 	"ration/lease"
@@ -13,7 +14,10 @@ func (p *Pool) refused(now time.Duration, r *request, f lease.Refusal) {
 	if r.copies > 1 {
 		p.renounce(now, r) // another copy may be granted yet
 	}
-	err := &RefusedError{f}
+	var err error = &RefusedError{f}
+	if errors.Is(f.Reason, lease.ErrForbidden) {
+		err = f.Reason // the contract has not been asked
+	}
 	hopeless := func(c *Call) bool { return false }
 	switch f.Reason {
 	case lease.ErrTimedOut: // callers look at their own deadlines

@@ -157,7 +157,7 @@ func (p *Pool) spread(most time.Duration) time.Duration {
 
 func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 	h := &holding{
-		id: r.id, granted: a.Granted,
+		id: r.id, granted: a.Granted, moved: a.Granted.Tokens,
 		deadline:     sent + a.TokenTTL - lease.Margin(a.TokenTTL),
 		slotDeadline: sent + a.SlotTTL - lease.Margin(a.SlotTTL),
 		idle:         a.Granted.Slots, idleSince: now,

@@ -69,7 +69,7 @@ func (p *Pool) putBack(now time.Duration, h *holding, n int64) {
 		p.books.Expired += n
 		return
 	}
-	h.left.Add(n)
+	h.put(n)
 	p.shelve(h)
 }
 
@@ -98,7 +98,7 @@ func (p *Pool) atHand(now time.Duration) int64 {
 
 // returnLeft returns all that is left of a lease.
 func (p *Pool) returnLeft(now time.Duration, h *holding) {
-	p.giveReturn(now, h, h.left.Swap(0))
+	p.giveReturn(now, h, h.takeLeft())
 	for i := range h.units {
 		p.returnUnit(now, h, i, h.units[i].left)
 	}
@@ -126,7 +126,7 @@ func (p *Pool) giveReturn(now time.Duration, h *holding, n int64) {
 
 // expire ends the tokens of a lease at its deadline.
 func (p *Pool) expire(h *holding) {
-	if n := h.left.Swap(0); n > 0 {
+	if n := h.takeLeft(); n > 0 {
 		h.expired += n
 		p.books.Expired += n
 	}
@@ -142,18 +142,17 @@ func (p *Pool) lose(now time.Duration, h *holding) {
 	p.drop(h)
 }
 
-// drop forgets a lease. What is accounted for nowhere was in limbo, and expires.
+// drop forgets a lease.
 func (p *Pool) drop(h *holding) {
 	p.expire(h)
-	if swift := h.swift.Load(); swift > h.dated {
+	if swift := h.swift(); swift > h.dated {
 		h.spent += swift - h.dated
 		p.books.Spent += swift - h.dated
 		h.dated = swift
 	}
-	if limbo := h.granted.Tokens - h.left.Load() - h.open - h.spent - h.returned - h.expired; limbo > 0 {
-		h.expired += limbo
-		p.books.Expired += limbo
-	}
+	missed := h.missed.Load()
+	p.books.Spent -= missed
+	p.books.Expired += missed
 	h.gone = true
 	delete(p.byID, h.id)
 	same := func(o *holding) bool { return o == h }

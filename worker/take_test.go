@@ -65,3 +65,38 @@ func TestClockIsReadAfterTheTake(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsSeenBeforeTheClockIsReadIsNoSpend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(generous{}, DefaultConfig())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, w.Close(context.Background())) }()
+		var look func() // called where the clock is read
+		w.clock.origin = 0
+		w.clock.boot = func() (time.Duration, bool) {
+			at := time.Since(w.clock.base)
+			if look != nil {
+				look()
+			}
+			return at, true
+		}
+		l := w.Limiter("k")
+		require.NoError(t, l.Wait(t.Context()))
+		synctest.Wait()
+		lane := l.lane.Load()
+		h := lane.pool.live.Load()
+		require.NotNil(t, h, "there are tokens at hand")
+
+		before := h.left.Load()
+		look = func() {
+			look = nil
+			lane.mu.Lock()
+			lane.pool.Look()
+			lane.mu.Unlock()
+		}
+		w.clock.looked.Store(-int64(time.Second)) // so that this reading looks
+		require.True(t, l.AllowN(3), "there are more")
+		require.EqualValues(t, 3, h.missed.Load(), "what may be dated before its spend")
+		require.Equal(t, before-6, h.left.Load())
+	})
+}

@@ -11,7 +11,11 @@ import (
 // refill. It is for owners that drive the pool alone, such as a simulator.
 func (p *Pool) Allow(now time.Duration, n int64, units ...lease.UnitAmount) bool {
 	if h := p.live.Load(); len(units) == 0 && h != nil && h.takeAll(n) {
-		return h.spend(now, n)
+		if now < h.deadline {
+			return true
+		}
+		h.missed.Add(n)
+		return false
 	}
 	c := p.Try(now, n, units...)
 	if c == nil || !p.Spend(now, c) {

@@ -28,13 +28,30 @@ func (p *Pool) reportAfter() time.Duration {
 // resolveAfter is how long a spent call can still give tokens back.
 func (p *Pool) resolveAfter() time.Duration { return p.reportAfter() / 2 }
 
-// Look notes what Allow has spent so far; the next Tick or Report dates that at
+// Look notes what Allow has taken so far; the next Tick or Report dates that at
 // its own instant. Look first and read the clock after, so that no spend is
 // dated early. Without it a spend is dated a Tick later.
 func (p *Pool) Look() {
+	p.looks.Add(1)
 	for _, h := range p.allowed {
-		h.looked = h.swift.Load()
+		h.looked = h.swift()
 	}
+}
+
+// swift takes and spends n tokens of a lease, at an instant that is read after the
+// take: a process that is stopped in between finds the deadline passed. It needs no
+// lock. A take that a Look may have seen before the clock was read may be dated too
+// early, and is no spend either. The tokens are lost.
+func (p *Pool) swift(h *holding, c *clock, n int64) bool {
+	looks := p.looks.Load()
+	if !h.takeAll(n) {
+		return false
+	}
+	if c.now() < h.deadline && p.looks.Load() == looks {
+		return true
+	}
+	h.missed.Add(n)
+	return false
 }
 
 // Next is when Tick has something to do; Forever if never. It may lie in the

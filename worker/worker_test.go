@@ -2,7 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +52,56 @@ func TestNoCoordinatorIsTheReasonOfADeadline(t *testing.T) {
 		require.NoError(t, w.Limiter("k").Wait(t.Context()), "it goes on asking")
 		require.NoError(t, w.Contact(t.Context(), "k"))
 		s.end(t, w)
+	})
+}
+
+// guarded is a lessor that may be forbidden to be asked.
+type guarded struct {
+	*scripted
+	forbidden atomic.Bool
+}
+
+func (g *guarded) Acquire(ctx context.Context, r lease.Request) (lease.Answer, error) {
+	if g.forbidden.Load() {
+		g.asked.Add(1)
+		return lease.Answer{}, fmt.Errorf("nats says: %w", lease.ErrForbidden)
+	}
+	return g.scripted.Acquire(ctx, r)
+}
+
+// B154: who waits for as long as it takes is told that it is forbidden to ask, which is no
+// refusal by the contract; whoever calls later asks anew.
+func TestForbiddenToAskIsToldToAllWhoWait(t *testing.T) {
+	bubble(t, "limits: [{key: k, rules: [10/1h]}]", func(t *testing.T, s *scripted) {
+		g := &guarded{scripted: s}
+		cfg := DefaultConfig()
+		cfg.MonotonicOnly, cfg.Seed = true, 1
+		w, err := New(g, cfg)
+		require.NoError(t, err)
+		defer func() { // also where the test fails
+			w.Close(context.Background())
+			s.stop()
+		}()
+		g.forbidden.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var callers sync.WaitGroup
+		for n := range int64(5) {
+			callers.Go(func() {
+				err := w.Limiter("k").WaitN(ctx, 1+n)
+				var refused *RefusedError
+				if ctx.Err() != nil || !errors.Is(err, lease.ErrForbidden) || errors.As(err, &refused) {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		require.LessOrEqual(t, s.asked.Load(), int64(5))
+		require.False(t, w.Limiter("k").Allow())
+		g.forbidden.Store(false)
+		require.NoError(t, w.Limiter("k").Wait(t.Context()))
+		require.NoError(t, w.Close(t.Context()))
+		balanced(t, w.Stats(), w.Name())
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"ration"
 	"ration/bench/measure"
 	"ration/bench/responder"
+	"ration/bench/server"
 )
 
 // plenty a second, so that nobody is refused: what is measured is the asking.
@@ -36,12 +37,12 @@ func main() {
 }
 
 func run() error {
-	r, end, err := startRedis()
+	r, err := server.StartRedis()
 	if err != nil {
 		return err
 	}
-	defer end()
-	url, stop, err := responder.Start(policy)
+	defer r.End()
+	url, stop, err := responder.Start(responder.Config{Policy: policy})
 	if err != nil {
 		return err
 	}
@@ -52,13 +53,13 @@ func run() error {
 	}
 	defer fleet.close()
 
-	peer := redis_rate.NewLimiter(r)
+	peer := redis_rate.NewLimiter(r.Client)
 	limit := redis_rate.Limit{Rate: plenty, Burst: plenty, Period: time.Second}
 	byRate := func(ctx context.Context) error {
 		got, err := peer.Allow(ctx, "k", limit)
 		return refusedUnless(err == nil && got.Allowed == 1, err)
 	}
-	members := &sets{client: r}
+	members := &sets{client: r.Client}
 	within := rate.NewLimiter(plenty, plenty)
 	inProcess := func(ctx context.Context) error { return within.Wait(ctx) }
 

@@ -5,10 +5,12 @@ package responder
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 
@@ -18,6 +20,7 @@ import (
 	"ration/bus"
 	"ration/coordinator"
 	"ration/lease"
+	"ration/redisbackend"
 )
 
 // word is the first argument of a program that is to respond.
@@ -36,19 +39,57 @@ func Main() {
 	os.Exit(0)
 }
 
-// respond is the other process: a NATS server in it, a coordinator that keeps
-// its state in memory, and an echo that answers with as many bytes as the last
-// token of its subject says. It tells its address, and ends with its standard
-// input.
-func respond(policyText string) error {
-	policy, err := lease.ParsePolicy("bench", []byte(policyText))
+// Config says how to respond.
+type Config struct {
+	Policy string
+	// Redis is the URL of the mirror; without one the state is kept in memory.
+	Redis string
+}
+
+// coordinator makes the one that responds; end closes its connections.
+func (c Config) coordinator() (coord *coordinator.Coordinator, end func(), err error) {
+	policy, err := lease.ParsePolicy("bench", []byte(c.Policy))
+	if err != nil {
+		return nil, nil, err
+	}
+	config := coordinator.DefaultConfig(policy)
+	end = func() {}
+	if c.Redis != "" {
+		redis, err := redisbackend.Open(c.Redis, redisbackend.DefaultConfig())
+		if err != nil {
+			return nil, nil, err
+		}
+		end = func() { _ = redis.Close() }
+		mirror := redis.Mirror(bus.DefaultCell, 0)
+		config.Mirror, config.Elector = mirror, mirror
+	}
+	coord, err = coordinator.New(config)
+	return coord, end, err
+}
+
+// respond is the other process: a NATS server in it, a coordinator, and an echo that
+// answers with as many bytes as the last token of its subject says. It tells its
+// address, and ends with its standard input.
+func respond(text string) error {
+	var config Config
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return err
+	}
+	if d := os.Getenv("MBPROF"); d != "" {
+		name := "plain"
+		if config.Redis != "" {
+			name = "kept"
+		}
+		f, _ := os.Create(d + "/" + name + ".prof")
+		_ = pprof.StartCPUProfile(f)
+		defer f.Close()
+		defer pprof.StopCPUProfile()
+	}
+	c, closeMirror, err := config.coordinator()
 	if err != nil {
 		return err
 	}
-	c, err := coordinator.New(coordinator.DefaultConfig(policy))
-	if err != nil {
-		return err
-	}
+	defer closeMirror()
 	server, err := bus.Embed("127.0.0.1:0")
 	if err != nil {
 		return err
@@ -79,14 +120,18 @@ func respond(policyText string) error {
 	return g.Wait()
 }
 
-// Start starts this program once more, to respond under a policy, and gives the
-// address of its NATS server. The program calls Main first of all.
-func Start(policy string) (url string, end func(), err error) {
+// Start starts this program once more, to respond, and gives the address of its NATS
+// server. The program calls Main first of all.
+func Start(config Config) (url string, end func(), err error) {
+	text, err := json.Marshal(config)
+	if err != nil {
+		return "", nil, err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command(self, word, policy)
+	cmd := exec.Command(self, word, string(text))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -18,7 +18,7 @@ type checkCommand struct {
 
 // Help is the part of the help below the flags' summary.
 func (*checkCommand) Help() string {
-	return `Prints each limit with its rules: the worst any window as long as the rule's period can see, and the memory a key costs. A bad policy is refused whole, with the line and column of each error.
+	return `Prints each limit with its rules: the worst any window as long as the rule's period can see, and the memory a key costs. Rules that never bind, since a parent allows no more, are named. A bad policy is refused whole, with the line and column of each error.
 
 Example:
 
@@ -48,8 +48,13 @@ type checked struct {
 	File    string         `json:"file"`
 	Good    bool           `json:"good"`
 	Unknown string         `json:"unknown,omitempty"`
+	Mirror  string         `json:"mirror,omitempty"`
 	Limits  []checkedLimit `json:"limits,omitempty"`
-	Errors  []fault        `json:"errors,omitempty"`
+	Plans   []checkedPlan  `json:"plans,omitempty"`
+	Assign  []assigned     `json:"assign,omitempty"`
+	// Loose are the rules that never bind.
+	Loose  []looseRule `json:"loose,omitempty"`
+	Errors []fault     `json:"errors,omitempty"`
 }
 
 type checkedLimit struct {
@@ -57,6 +62,18 @@ type checkedLimit struct {
 	Line  int           `json:"line"`
 	Guard string        `json:"guard"`
 	Rules []checkedRule `json:"rules"`
+}
+
+type checkedPlan struct {
+	Plan  string        `json:"plan"`
+	Line  int           `json:"line"`
+	Rules []checkedRule `json:"rules"`
+}
+
+type assigned struct {
+	Key  string `json:"key"`
+	Plan string `json:"plan"`
+	Line int    `json:"line"`
 }
 
 type checkedRule struct {
@@ -69,6 +86,27 @@ type checkedRule struct {
 	Memory int64 `json:"memory"`
 }
 
+// looseRule is a rule that never binds, and the one that always binds before it.
+type looseRule struct {
+	ruleOf
+	Under ruleOf `json:"under"`
+}
+
+type ruleOf struct {
+	Rule string `json:"rule"`
+	Key  string `json:"key"`
+	Plan string `json:"plan,omitempty"`
+	Line int    `json:"line"`
+}
+
+func (r ruleOf) String() string {
+	text := r.Rule + " of " + cli.Printable(r.Key, 200)
+	if r.Plan != "" {
+		text = fmt.Sprintf("%s of plan %s for %s", r.Rule, cli.Printable(r.Plan, 200), cli.Printable(r.Key, 200))
+	}
+	return fmt.Sprintf("%s (line %d)", text, r.Line)
+}
+
 type fault struct {
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
@@ -77,13 +115,29 @@ type fault struct {
 }
 
 func checkedPolicy(file string, p *lease.Policy) checked {
-	c := checked{File: file, Good: true, Unknown: p.Unknown.String()}
+	c := checked{File: file, Good: true, Unknown: p.Unknown.String(), Mirror: p.Mirror.String()}
 	for _, l := range p.Limits {
 		limit := checkedLimit{Key: l.Pattern.String(), Line: l.Line, Guard: l.Guard.String()}
 		for _, r := range l.Rules {
 			limit.Rules = append(limit.Rules, checkRule(r, l.Guard))
 		}
 		c.Limits = append(c.Limits, limit)
+	}
+	for _, plan := range p.Plans {
+		checked := checkedPlan{Plan: plan.Name, Line: plan.Line}
+		for _, r := range plan.Rules {
+			checked.Rules = append(checked.Rules, checkRule(r, 0))
+		}
+		c.Plans = append(c.Plans, checked)
+	}
+	for _, a := range p.Assigned {
+		c.Assign = append(c.Assign, assigned{a.Pattern.String(), a.Plan.Name, a.Line})
+	}
+	for _, l := range p.Loose() {
+		c.Loose = append(c.Loose, looseRule{
+			ruleOf{l.Rule.String(), l.Key.String(), l.Plan, l.Line},
+			ruleOf{l.Under.String(), l.UnderKey.String(), l.UnderPlan, l.UnderLine},
+		})
 	}
 	return c
 }
@@ -122,20 +176,48 @@ func printCheck(s cli.Streams, c checked) error {
 	if c.Unknown == lease.AllowUnknown.String() {
 		unknown = "not limited"
 	}
-	fmt.Fprintf(s.Out, "%s is good: %s; a key that none names is %s\n", c.File, cli.Plural(len(c.Limits), "limit"), unknown)
+	has := cli.Plural(len(c.Limits), "limit")
+	if len(c.Plans) > 0 {
+		has += ", " + cli.Plural(len(c.Plans), "plan")
+	}
+	fmt.Fprintf(s.Out, "%s is good: %s; a key that none names is %s\n", c.File, has, unknown)
+	if c.Mirror == lease.AvailableMirror.String() {
+		fmt.Fprintln(s.Out, "mirror: available: while the mirror is away grants go on, and are forgotten if the leader dies then")
+	}
 	for _, l := range c.Limits {
 		fmt.Fprintf(s.Out, "\n%s  (line %d", cli.Printable(l.Key, 200), l.Line)
 		if l.Guard != "0s" {
 			fmt.Fprintf(s.Out, ", guard %s", l.Guard)
 		}
 		fmt.Fprintln(s.Out, ")")
-		w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
-		for _, r := range l.Rules {
-			fmt.Fprintf(w, "  %s\t%s\t%s a key\n", r.Rule, r.WorstText, bytesText(r.Memory))
-		}
-		if err := w.Flush(); err != nil {
+		if err := printRules(s, l.Rules); err != nil {
 			return err
 		}
 	}
+	for _, plan := range c.Plans {
+		fmt.Fprintf(s.Out, "\nplan %s  (line %d)\n", cli.Printable(plan.Plan, 200), plan.Line)
+		if err := printRules(s, plan.Rules); err != nil {
+			return err
+		}
+		for _, a := range c.Assign {
+			if a.Plan == plan.Plan {
+				fmt.Fprintf(s.Out, "  of %s\n", cli.Printable(a.Key, 200))
+			}
+		}
+	}
+	if len(c.Loose) > 0 {
+		fmt.Fprintln(s.Out, "\nThese never bind, since others that count the same allow no more:")
+	}
+	for _, l := range c.Loose {
+		fmt.Fprintf(s.Out, "  %v: %v\n", l.ruleOf, l.Under)
+	}
 	return nil
+}
+
+func printRules(s cli.Streams, rules []checkedRule) error {
+	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
+	for _, r := range rules {
+		fmt.Fprintf(w, "  %s\t%s\t%s a key\n", r.Rule, r.WorstText, bytesText(r.Memory))
+	}
+	return w.Flush()
 }

@@ -4,6 +4,7 @@
 //	coordinator [serve]      lead; it brings a NATS server with it unless --nats or NATS_URL names one
 //	coordinator check FILE   say what a policy means, and what it costs
 //	coordinator status [KEY] show windows, holders and the line
+//	coordinator reset --clock take the wall clock for calendar time, at once
 //	coordinator healthcheck  exit 0 if a coordinator on this machine is ready
 //	coordinator version
 //
@@ -15,11 +16,12 @@
 // a restart forgets what was spent.
 //
 // Start one for each cell. One that joins a NATS system asks first whether
-// somebody leads its cell there, and if so does not start.
+// somebody leads its cell there, and if so does not start. With --redis any
+// number stand by, and --partitions divides the cell by tenant among them.
 //
 // HTTP has /healthz (the process lives and takes turns), /readyz (it is
-// connected to NATS, leads, and answers; the body says what is missing) and
-// /metrics for Prometheus. No metric has a key in its labels.
+// connected to NATS, leads or stands by, and answers; the body says what is
+// missing) and /metrics for Prometheus. No metric has a key in its labels.
 //
 // SIGTERM and SIGINT drain: it takes no more requests, answers what has arrived
 // and exits with 0. A second signal ends it at once, with 143 or 130.

@@ -13,11 +13,14 @@ import (
 // document is the status as JSON: over NATS, and for status --json. Fields are
 // added over time and never renamed.
 type document struct {
-	V          int         `json:"v"`
-	Cell       string      `json:"cell"`
-	Leader     string      `json:"leader"`
-	Version    string      `json:"version"`
-	State      string      `json:"state"` // where it is kept: memory
+	V       int    `json:"v"`
+	Cell    string `json:"cell"`
+	Leader  string `json:"leader"`
+	Version string `json:"version"`
+	State   string `json:"state"` // where it is kept: memory
+	// Divided is into how many partitions the cell is divided. Of them Partitions has
+	// those that were asked: all, or that of the key.
+	Divided    int         `json:"divided"`
 	Partitions []partition `json:"partitions"`
 	Leases     int         `json:"leases"`
 	Waiting    int         `json:"waiting"`
@@ -45,6 +48,10 @@ type partition struct {
 	N      int    `json:"n"`
 	Leader string `json:"leader"`
 	Epoch  uint64 `json:"epoch"`
+	// Problem says why nothing is known of the partition, if so.
+	Problem string `json:"problem,omitempty"`
+	// Behind is there while promise 1 is off.
+	Behind *behindState `json:"behind,omitempty"`
 }
 
 type amount struct {
@@ -65,6 +72,18 @@ func newAmount(m lease.Amount) amount {
 	return a
 }
 
+// add adds what another partition has.
+func (a *amount) add(b amount) {
+	a.Tokens += b.Tokens
+	a.Slots += b.Slots
+	for unit, n := range b.Units {
+		if a.Units == nil {
+			a.Units = map[string]int64{}
+		}
+		a.Units[unit] += n
+	}
+}
+
 // keyState is one limited key: Key, or Key64 in base64 if it is not UTF-8.
 type keyState struct {
 	Key     string        `json:"key,omitempty"`
@@ -77,7 +96,9 @@ type keyState struct {
 // windowState is one rule: free + held + spent = limit. A rule without a limit
 // has neither limit nor free.
 type windowState struct {
-	Rule  string `json:"rule"`
+	Rule string `json:"rule"`
+	// Plan is the plan that has the rule; empty if the limit has it.
+	Plan  string `json:"plan,omitempty"`
 	Limit *int64 `json:"limit,omitempty"`
 	Free  *int64 `json:"free,omitempty"`
 	Held  int64  `json:"held"`
@@ -117,7 +138,7 @@ func newKeyState(k lease.KeyStatus) keyState {
 		ks.Key64 = []byte(k.Key)
 	}
 	for _, w := range k.Windows {
-		ws := windowState{Rule: w.Rule, Held: w.Held, Spent: w.Spent, FullIn: int64(w.Full)}
+		ws := windowState{Rule: w.Rule, Plan: w.Plan, Held: w.Held, Spent: w.Spent, FullIn: int64(w.Full)}
 		if w.Rule != algo.Unlimited.String() {
 			ws.Limit, ws.Free = &w.Limit, &w.Free
 		}

@@ -27,10 +27,12 @@ type drawing struct {
 
 func (d drawing) draw(doc *document, key string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n", d.fit(leadership(doc)))
+	for _, line := range leadership(doc) {
+		fmt.Fprintf(&b, "%s\n", d.fit(line))
+	}
 	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", cli.Plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), amount{Tokens: doc.Held.Tokens, Slots: doc.Held.Slots},
 		cli.Plural(doc.Waiting, "request")+verb(doc.Waiting, " waits", " wait"))))
-	for _, line := range apart(doc.Clock) {
+	for _, line := range append(behind(doc.Partitions), apart(doc.Clock)...) {
 		fmt.Fprintf(&b, "%s\n", d.fit(line))
 	}
 	if len(doc.Keys) == 0 {
@@ -68,18 +70,6 @@ func apart(c *clockState) []string {
 		fmt.Sprintf("clock apart: the wall clock is %v %s calendar time;", ahead, where),
 		fmt.Sprintf("until it is followed, guards of fixed rules are %v wider", time.Duration(c.Wider)),
 	}
-}
-
-func leadership(doc *document) string {
-	var epoch uint64
-	if len(doc.Partitions) > 0 {
-		epoch = doc.Partitions[0].Epoch
-	}
-	line := fmt.Sprintf("%s leads cell %s, epoch %d", doc.Leader, doc.Cell, epoch)
-	if doc.State == "memory" {
-		line += ", state in memory"
-	}
-	return line
 }
 
 func (d drawing) drawKey(b *bytes.Buffer, k *keyState, columns columns) {
@@ -206,7 +196,11 @@ func (d drawing) columns(doc *document) columns {
 type cells struct{ rule, free, held, spent, limit, full string }
 
 func row(w *windowState) cells {
-	c := cells{rule: w.Rule, free: "-", limit: "-", held: strconv.FormatInt(w.Held, 10), spent: strconv.FormatInt(w.Spent, 10), full: "-"}
+	rule := w.Rule
+	if w.Plan != "" {
+		rule += " of " + w.Plan
+	}
+	c := cells{rule: rule, free: "-", limit: "-", held: strconv.FormatInt(w.Held, 10), spent: strconv.FormatInt(w.Spent, 10), full: "-"}
 	if w.Limit != nil && w.Free != nil {
 		c.free, c.limit = strconv.FormatInt(*w.Free, 10), strconv.FormatInt(*w.Limit, 10)
 	}

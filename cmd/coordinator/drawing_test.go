@@ -35,7 +35,7 @@ func drawn() *document {
 		More: 2, Leases: 3, Waiting: 3, Held: lease.Amount{Tokens: 15, Slots: 2, Units: lease.Units{{Unit: "images", N: 3}, {Unit: "tokens", N: 1200}, {Unit: "v", N: 1}}},
 	})
 	d.Leader, d.Cell, d.State = "one", "default", "memory"
-	d.Partitions = []partition{{0, "one", 4}}
+	d.Partitions = []partition{{N: 0, Leader: "one", Epoch: 4}}
 	return d
 }
 

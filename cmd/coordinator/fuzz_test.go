@@ -37,7 +37,7 @@ func FuzzFlags(f *testing.F) {
 			return
 		}
 		if in != nil && in.Selected().Name == "serve" {
-			_ = all.Serve.settle(in)
+			_ = all.Serve.settle(in, cli.Streams{})
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -13,15 +14,23 @@ import (
 	"ration/lease"
 )
 
-func metric(name, help string, labels ...string) *prometheus.Desc {
+// whole is a metric of the process.
+func whole(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("ration_"+name, help, labels, nil)
 }
 
+// metric is one of a partition, whose number is its last label: a partition that goes
+// elsewhere takes its series along, and no other falls.
+func metric(name, help string, labels ...string) *prometheus.Desc {
+	return whole(name, help, append(labels, "partition")...)
+}
+
 var (
-	metricBuild     = metric("build_info", "What this coordinator was built from; always 1.", "version", "goversion")
+	metricBuild     = whole("build_info", "What this coordinator was built from; always 1.", "version", "goversion")
+	metricDivided   = whole("partitions", "Partitions of the cell, whoever leads them.")
 	metricLeading   = metric("leading", "1 if this coordinator leads.")
 	metricEpoch     = metric("epoch", "Number of the leadership.")
-	metricConnected = metric("nats_connected", "1 if NATS is there.")
+	metricConnected = whole("nats_connected", "1 if NATS is there.")
 	metricRefused   = metric("requests_refused_total", "Requests refused, by the code of the reason.", "reason")
 	metricKeys      = metric("keys", "Limited keys in memory.")
 )
@@ -62,8 +71,8 @@ func added(units lease.Units) (n int64) {
 	return n
 }
 
-// collector reads a site's state at each scrape. Its labels come from the build
-// and from the codes of refusals, never from keys.
+// collector reads a site's state at each scrape. Its labels come from the build,
+// from the codes of refusals and from the numbers of partitions, never from keys.
 type collector struct{ site *site }
 
 func metricsHandler(s *site) http.Handler {
@@ -74,7 +83,7 @@ func metricsHandler(s *site) http.Handler {
 
 // Describe gives what Collect may send.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{metricBuild, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys} {
+	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys, metricBehind, metricBehindFor, metricUnrecorded} {
 		to <- d
 	}
 	for _, m := range measured {
@@ -82,30 +91,43 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect asks the turn loop. Without a leader there is only what the process
-// itself knows.
+// Collect asks the turn loops. Of a partition that is not led here there is only what the
+// process itself knows.
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-	}
+	gauge := gauges(to)
 	gauge(metricBuild, 1, cli.Version(), runtime.Version())
 	gauge(metricConnected, number(c.site.connected()))
-	leader := c.site.leader.Load()
-	gauge(metricLeading, number(leader != nil))
+	gauge(metricDivided, float64(len(c.site.parts)))
+	for _, p := range c.site.parts {
+		p.collect(to)
+	}
+}
+
+func gauges(to chan<- prometheus.Metric) func(d *prometheus.Desc, value float64, labels ...string) {
+	return func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+}
+
+func (p *part) collect(to chan<- prometheus.Metric) {
+	gauge, n := gauges(to), strconv.Itoa(p.n)
+	leader := p.leader.Load()
+	gauge(metricLeading, number(leader != nil), n)
 	if leader == nil {
 		return
 	}
-	gauge(metricEpoch, float64(leader.Epoch().Number))
-	status, err := c.site.summary(context.Background())
+	gauge(metricEpoch, float64(leader.Epoch().Number), n)
+	p.collectBehind(leader, to)
+	status, err := p.summary(context.Background())
 	if err != nil {
 		return
 	}
-	gauge(metricKeys, float64(status.Live))
+	gauge(metricKeys, float64(status.Live), n)
 	for _, m := range measured {
-		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.of(&status)))
+		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.of(&status)), n)
 	}
-	for reason, n := range status.Stats.Refused {
-		to <- prometheus.MustNewConstMetric(metricRefused, prometheus.CounterValue, float64(n), reason)
+	for reason, count := range status.Stats.Refused {
+		to <- prometheus.MustNewConstMetric(metricRefused, prometheus.CounterValue, float64(count), reason, n)
 	}
 }
 

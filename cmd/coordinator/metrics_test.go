@@ -20,12 +20,12 @@ import (
 func lead(t *testing.T, do func(ctx context.Context, s *site, l *coordinator.Leader)) {
 	t.Helper()
 	defer goleak.VerifyNone(t)
-	s := &site{name: "one", cell: "default", connected: func() bool { return true }}
+	s := (&site{name: "one", cell: "default", connected: func() bool { return true }}).divide(1)
 	c, err := coordinator.New(coordinator.DefaultConfig(lease.Demo()))
 	require.NoError(t, err)
 	err = c.Run(t.Context(), func(ctx context.Context, l *coordinator.Leader) error {
-		defer s.lead(l)()
-		s.serving.Store(true)
+		defer s.parts[0].lead(l)()
+		s.parts[0].serving.Store(true)
 		do(ctx, s, l)
 		return nil
 	})
@@ -58,11 +58,11 @@ func TestMetricsCountTokensAndNeverNameKeys(t *testing.T) {
 
 		code, body := get(metricsHandler(s), "/metrics")
 		require.Equal(t, http.StatusOK, code)
-		require.Contains(t, body, "ration_tokens_granted_total 1200\n")
-		require.Contains(t, body, "ration_tokens_held 1200\n")
-		require.Contains(t, body, "ration_units_held 2400\n")
-		require.Contains(t, body, "ration_leases 600\n")
-		require.Contains(t, body, `ration_requests_refused_total{reason="never"} 1`)
+		require.Contains(t, body, `ration_tokens_granted_total{partition="0"} 1200`+"\n")
+		require.Contains(t, body, `ration_tokens_held{partition="0"} 1200`+"\n")
+		require.Contains(t, body, `ration_units_held{partition="0"} 2400`+"\n")
+		require.Contains(t, body, `ration_leases{partition="0"} 600`+"\n")
+		require.Contains(t, body, `ration_requests_refused_total{partition="0",reason="never"} 1`)
 		require.NotContains(t, body, "secret")
 		require.Less(t, strings.Count(body, "\n"), 500)
 	})
@@ -70,7 +70,7 @@ func TestMetricsCountTokensAndNeverNameKeys(t *testing.T) {
 
 func TestReadinessSaysWhatIsMissing(t *testing.T) {
 	there := false
-	s := &site{connected: func() bool { return there }}
+	s := (&site{connected: func() bool { return there }}).divide(1)
 	require.ErrorContains(t, s.ready(), "not connected to NATS")
 	there = true
 	require.ErrorIs(t, s.ready(), errNotLeading)
@@ -80,7 +80,7 @@ func TestReadinessSaysWhatIsMissing(t *testing.T) {
 	lead(t, func(ctx context.Context, s *site, _ *coordinator.Leader) {
 		require.NoError(t, s.ready())
 		require.NoError(t, s.alive(ctx))
-		s.serving.Store(false)
+		s.parts[0].serving.Store(false)
 		require.ErrorContains(t, s.ready(), "not subscribed yet")
 		s.stopping.Store(true)
 		require.ErrorContains(t, s.ready(), "stopping")

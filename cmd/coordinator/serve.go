@@ -11,7 +11,6 @@ import (
 
 	"ration/bus"
 	"ration/cmd/internal/cli"
-	"ration/coordinator"
 	"ration/lease"
 )
 
@@ -26,11 +25,12 @@ type serveCommand struct {
 	keeping
 	cli.Connection
 	cli.Logging
+	joins string // the flag that names a NATS system
 }
 
 // Help is the part of the help below the flags' summary.
 func (*serveCommand) Help() string {
-	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With NATS_URL set it joins that NATS system, as with --nats, unless --listen is given. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
+	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With --redis any number stand by for each other, and with --partitions they share the tenants. With NATS_URL or NATS_CONTEXT set it joins that NATS system, as with --nats, unless --listen is given. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
 
 Example:
 
@@ -41,7 +41,7 @@ Example:
 
 func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Streams) error {
 	voice := c.Voice(name, s)
-	if err := c.settle(in); err != nil {
+	if err := c.settle(in, s); err != nil {
 		return err
 	}
 	config, err := c.Config("coordinator "+c.Name, voice.Log)
@@ -64,7 +64,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		return cli.Stopped(soft, err, "NATS answered")
 	}
 	defer link.close()
-	site := &site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: policy, connected: link.connected}
+	site := c.site(policy, link)
 	stopNoting := context.AfterFunc(soft, func() { site.stopping.Store(true) })
 	defer stopNoting()
 	web, err := listenHTTP(c.HTTP, site)
@@ -79,79 +79,63 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		return cli.Stopped(soft, err, "Redis answered")
 	}
 	defer state.close()
-	coord, stopListening, err := c.coordinator(policy, state, link, voice)
+	cell, err := newCell(c, site, state, link, voice, newcomerWait)
 	if err != nil {
 		return err
 	}
-	defer stopListening()
-	if c.Redis != "" {
-		voice.Say("%s stands by for cell %s (%s); %s, HTTP at http://%s; %s", c.Name, c.Cell, origin, link.place(in), web.addr, state.place)
+	defer cell.close()
+	where := fmt.Sprintf("%s, HTTP at http://%s; %s", link.place(in), web.addr, state.place)
+	if site.standsBy {
+		voice.Say("%s stands by for cell %s%s (%s); %s", c.Name, c.Cell, c.divided(", "), origin, where)
 	}
-	err = coord.Run(soft, func(ctx context.Context, l *coordinator.Leader) error {
-		defer site.lead(l)()
-		return link.serve(ctx, bus.ServeConfig{
-			Lessor:  l,
-			Epoch:   l.Epoch,
-			Cell:    c.Cell,
-			Name:    c.Name,
-			Version: cli.Version(),
-			Status:  site.document,
-			Recalls: l.AllRecalls,
-			Log:     voice.Log,
-			Ready: func() {
-				site.serving.Store(true)
-				voice.Say("%s leads cell %s under %s (%s); %s, HTTP at http://%s; %s",
-					c.Name, c.Cell, origin, cli.Plural(len(policy.Limits), "limit"), link.place(in), web.addr, state.place)
-			},
-		})
-	})
-	if err == nil {
+	cell.all = fmt.Sprintf("%s leads cell %s%s under %s (%s); %s", c.Name, c.Cell, c.divided(", all "), origin, cli.Plural(len(policy.Limits), "limit"), where)
+	if err = cell.run(soft); err == nil {
 		voice.Say("%v: drained and stopped", context.Cause(soft))
 	}
 	return err
 }
 
-// coordinator makes the coordinator, which listens for others where its state is not its
-// own.
-func (c *serveCommand) coordinator(p *lease.Policy, state *kept, l *link, voice *cli.Voice) (coord *coordinator.Coordinator, stop func(), err error) {
-	config := coordinator.DefaultConfig(p)
-	config.Log = voice.Log
-	config.Seat.Name, config.Seat.TTL, config.Seat.Lag, config.Seat.Cold = c.Name, c.SeatTTL, c.RedisLag, c.ColdStart
-	config.Seat.Early = min(config.Seat.Early, c.SeatTTL)
-	state.config(&config)
-	if c.Redis == "" {
-		coord, err = coordinator.New(config)
-		return coord, func() {}, err
+// site is what this process knows of itself, before it leads anything.
+func (c *serveCommand) site(p *lease.Policy, l *link) *site {
+	s := &site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: p, connected: l.connected}
+	if s.standsBy {
+		s.ask = func(ctx context.Context, n int, key lease.Key) ([]byte, error) {
+			return l.client.PartitionStatus(ctx, n, key)
+		}
 	}
-	var ears *bus.Ears
-	known := func() bus.Known {
-		number, mirror, leads := coord.Known()
-		return bus.Known{Number: number, Mirror: mirror, Leads: leads}
+	return s.divide(c.Partitions)
+}
+
+// divided says how many partitions there are, where there are several.
+func (c *serveCommand) divided(before string) string {
+	if c.Partitions == 1 {
+		return ""
 	}
-	config.Hear = func(s lease.Seat) coordinator.Heard { return hear(ears, known, s) }
-	if coord, err = coordinator.New(config); err != nil {
-		return nil, nil, err
-	}
-	ears, err = l.listen(bus.EarsConfig{Cell: c.Cell, Name: c.Name, Known: known, Every: config.LookEvery})
-	if err != nil {
-		return nil, nil, err
-	}
-	return coord, ears.Close, nil
+	return before + cli.Plural(c.Partitions, "partition")
 }
 
 // settle fills in what is not given.
-func (c *serveCommand) settle(in *cli.Invocation) error {
-	if c.Nats != "" && c.Listen != "" {
-		_, natsAround := in.Variable("nats")
+func (c *serveCommand) settle(in *cli.Invocation, s cli.Streams) error {
+	for flag, value := range map[string]*string{"nats": &c.Nats, "context": &c.Context} {
+		if *value == "" || c.Listen == "" {
+			continue
+		}
+		_, around := in.Variable(flag)
 		_, listenAround := in.Variable("listen")
 		switch {
-		case natsAround && !listenAround: // a flag is stronger than a variable
-			c.Nats = ""
-		case listenAround && !natsAround:
+		case around && !listenAround: // a flag is stronger than a variable
+			*value = ""
+		case listenAround && !around:
 			c.Listen = ""
 		default:
-			return cli.Misuse("--nats %s joins a NATS system and --listen %s brings one along; give one of them", c.Nats, c.Listen)
+			return cli.Misuse("--%s %s joins a NATS system and --listen %s brings one along; give one of them", flag, *value, c.Listen)
 		}
+	}
+	if c.joins = "nats"; c.Nats == "" {
+		c.joins = "context"
+	}
+	if err := c.Enter(&c.Nats, s); err != nil {
+		return err
 	}
 	if c.Nats != "" {
 		if err := cli.CheckNATS(c.Nats); err != nil {
@@ -194,11 +178,14 @@ func address(flag, value, example string) error {
 // link is the way to NATS: to a server elsewhere, or to one in this process.
 type link struct {
 	where     string
-	joined    bool // the server is elsewhere
+	joined    bool   // the server is elsewhere,
+	joins     string // as this flag says
 	connected func() bool
+	client    *bus.Client
 	serve     func(context.Context, bus.ServeConfig) error
-	close     func()
+	admin     func(bus.AdminConfig) *bus.Admin
 	listen    func(bus.EarsConfig) (*bus.Ears, error)
+	close     func()
 }
 
 // place says where NATS is, and what made this process join it if it did.
@@ -206,9 +193,9 @@ func (l *link) place(in *cli.Invocation) string {
 	if !l.joined {
 		return "NATS at " + l.where
 	}
-	chosen, ok := in.Variable("nats")
+	chosen, ok := in.Variable(l.joins)
 	if !ok {
-		chosen = "--nats"
+		chosen = "--" + l.joins
 	}
 	return fmt.Sprintf("joined NATS at %s, as %s says", l.where, chosen)
 }
@@ -217,11 +204,11 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 	if c.Nats != "" {
 		nc, err := bus.ConnectContext(ctx, c.Nats, config)
 		if err != nil {
-			return nil, unreachable(err)
+			return nil, unreachable(err, c.Redis != "")
 		}
 		where := bus.Redacted(nc.ConnectedUrl())
+		client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
 		if c.Redis == "" { // else it stands by
-			client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
 			if err := alone(ctx, client, nc.IsConnected, c.Cell, where, config.Wait); err != nil {
 				nc.Close()
 				return nil, err
@@ -230,10 +217,13 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 		return &link{
 			where:     where,
 			joined:    true,
+			joins:     c.joins,
 			connected: nc.IsConnected,
+			client:    client,
 			serve: func(ctx context.Context, serve bus.ServeConfig) error {
 				return bus.Serve(ctx, nc, serve)
 			},
+			admin:  func(admin bus.AdminConfig) *bus.Admin { return bus.NewAdmin(nc, admin) },
 			listen: func(ears bus.EarsConfig) (*bus.Ears, error) { return bus.Listen(nc, ears) },
 			close:  nc.Close,
 		}, nil
@@ -250,9 +240,11 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 	return &link{
 		where:     server.URL(),
 		connected: nc.IsConnected,
+		client:    bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell}),
 		serve: func(ctx context.Context, serve bus.ServeConfig) error {
 			return bus.Serve(ctx, nc, serve)
 		},
+		admin:  func(admin bus.AdminConfig) *bus.Admin { return bus.NewAdmin(nc, admin) },
 		listen: func(ears bus.EarsConfig) (*bus.Ears, error) { return bus.Listen(nc, ears) },
 		close: func() {
 			nc.Close()
@@ -261,12 +253,17 @@ func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*
 	}, nil
 }
 
-// unreachable words the failure of first contact for who starts a coordinator.
-func unreachable(err error) error {
+// unreachable words the failure of first contact for who starts a coordinator. One that
+// shares a Redis with others needs the NATS that they are on.
+func unreachable(err error, shares bool) error {
 	if !errors.Is(err, lease.ErrNoCoordinator) {
 		return err
 	}
 	_, text, _ := strings.Cut(err.Error(), lease.ErrNoCoordinator.Error()+": ")
 	text, _, _ = strings.Cut(text, ";")
-	return &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("%s; start one there, name another with --nats, or leave --nats out to bring one along", text)}
+	remedy := "start one there, name another with --nats, or leave --nats out to bring one along"
+	if shares {
+		remedy = "start one there, name another with --nats, or wait for it longer with --connect-wait"
+	}
+	return &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("%s; %s", text, remedy)}
 }

@@ -36,7 +36,7 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 			return err
 		}
 	}
-	if err := cli.CheckNATS(c.Nats); err != nil {
+	if err := c.Locate(&c.Connection, s); err != nil {
 		return err
 	}
 	config, err := c.Config("coordinator status", c.Voice(name, s).Log)
@@ -72,9 +72,22 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 	case err != nil:
 		return fmt.Errorf("the coordinator at %s tells no status (%w); see what serves cell %s there", bus.Redacted(nc.ConnectedUrl()), err, c.Cell)
 	case c.JSON:
-		_, err := fmt.Fprintf(s.Out, "%s\n", body)
+		_, err = fmt.Fprintf(s.Out, "%s\n", body)
+	case c.lacking(d) == nil:
+		_, err = s.Out.Write(drawing{width: cli.Width(s.Out), colour: cli.Coloured(s.Out, s)}.draw(d, c.Key))
+	}
+	if err != nil {
 		return err
 	}
-	_, err = s.Out.Write(drawing{width: cli.Width(s.Out), colour: cli.Coloured(s.Out, s)}.draw(d, c.Key))
-	return err
+	return c.lacking(d)
+}
+
+// lacking is the error of a key of whose partition nothing is known.
+func (c *statusCommand) lacking(d *document) error {
+	if c.Key == "" || len(d.Partitions) != 1 || d.Partitions[0].Problem == "" {
+		return nil
+	}
+	p := d.Partitions[0]
+	return fmt.Errorf("%w: %s is of partition %d of %d of cell %s: %s; see coordinator status",
+		lease.ErrNoCoordinator, cli.Printable(c.Key, 60), p.N, d.Divided, d.Cell, cli.Printable(p.Problem, 200))
 }

@@ -29,6 +29,11 @@ func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client,
 			Cert:     config.Cert,
 			Key:      config.Key,
 			CA:       config.CA,
+			JWT:      config.JWT,
+			Seed:     config.Seed,
+			TLSFirst: config.TLSFirst,
+
+			InboxPrefix: config.InboxPrefix,
 		}),
 	}
 	if d.Name != "" {

@@ -48,7 +48,7 @@ func (d *demand) validate() error {
 	case d.Wait < 0:
 		return cli.Misuse("--wait %v is below 0; 0 is for ever", d.Wait)
 	}
-	return cli.CheckNATS(d.Nats)
+	return nil
 }
 
 // shift is what one run works with.
@@ -75,6 +75,9 @@ type shift struct {
 // sentence what became of it. verb names the command, noun what a call is.
 func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, work func(*shift) error) error {
 	if err := d.validate(); err != nil {
+		return err
+	}
+	if err := d.Locate(&d.Connection, s); err != nil {
 		return err
 	}
 	units, err := parseUnits(d.Unit)

@@ -66,7 +66,7 @@ func wanted(t *testing.T) {
 	if os.Getenv("RATION_COMPOSE") != "1" {
 		t.Skip("RATION_COMPOSE=1 plays docker-compose.yml on a Docker engine")
 	}
-	if !engine() {
+	if !engine(t) {
 		t.Skip("no Docker engine answers here, so docker-compose.yml is not played")
 	}
 }
@@ -74,6 +74,7 @@ func wanted(t *testing.T) {
 func TestFleetKeepsItsContract(t *testing.T) {
 	wanted(t)
 	f := up(t, "")
+	f.led()
 	f.goesOn()
 	for _, fault := range faults {
 		before := f.report()
@@ -82,6 +83,7 @@ func TestFleetKeepsItsContract(t *testing.T) {
 		after := f.report()
 		t.Logf("%s: %d calls, %d violations", fault.name, after.Arrivals-before.Arrivals, after.Violations()-before.Violations())
 	}
+	f.led()
 	f.kept()
 }
 
@@ -90,6 +92,7 @@ func TestFleetKeepsItsContract(t *testing.T) {
 func TestFleetWithSpareServersKeepsItsContract(t *testing.T) {
 	wanted(t)
 	f := up(t, "deploy/ha.env")
+	f.led()
 	f.goesOn()
 	for _, server := range []string{"nats", "redis"} {
 		f.docker("kill", f.container(server))
@@ -98,5 +101,6 @@ func TestFleetWithSpareServersKeepsItsContract(t *testing.T) {
 		f.goesOn()
 		t.Logf("%s is killed: %d violations", server, f.report().Violations())
 	}
+	f.led()
 	f.kept()
 }

@@ -28,11 +28,14 @@ const (
 	rise = 150
 )
 
-// engine says whether a Docker engine answers.
-func engine() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+// engine says whether there is a Docker engine. One that is slow to answer is one.
+func engine(t *testing.T) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	return exec.CommandContext(ctx, "docker", "info").Run() == nil
+	err := exec.CommandContext(ctx, "docker", "info").Run()
+	require.NoError(t, ctx.Err(), "the Docker engine does not answer")
+	return err == nil
 }
 
 // fleet is the project of docker-compose.yml, under a name of its own.
@@ -208,16 +211,26 @@ func (f *fleet) takeover(old string) {
 	})
 }
 
-// stands waits until a coordinator is well: it leads, or stands by.
+// stands waits until a coordinator is well, as the engine sees it: it leads, or stands by.
 func (f *fleet) stands(name string) {
 	f.t.Helper()
-	f.until(name+" to be well", func() error {
-		_, err := f.try(30*time.Second, "docker", "exec", f.container(name), "coordinator", "healthcheck")
-		if err != nil && strings.Contains(err.Error(), "not leading") {
-			return nil
+	f.until(name+" to be healthy", func() error {
+		health := f.output(patience, "docker", "inspect", "--format", "{{.State.Status}} {{.State.Health.Status}}", f.container(name))
+		if health != "running healthy" {
+			return fmt.Errorf("it is %s", health)
 		}
-		return err
+		return nil
 	})
+}
+
+// led requires that both coordinators are well and that one of them leads.
+func (f *fleet) led() {
+	f.t.Helper()
+	names := []string{"coordinator-a", "coordinator-b"}
+	for _, name := range names {
+		f.stands(name)
+	}
+	require.Contains(f.t, names, f.leader())
 }
 
 // scale changes how many workers there are, and waits until they are.

@@ -41,7 +41,10 @@ func (u *upstream) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	time.Sleep(hold)
+	select {
+	case <-time.After(hold):
+	case <-r.Context().Done(): // one that worked on for who has left would need a guard as long
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.calls = append(u.calls, arrival{sent, at, u.now()})

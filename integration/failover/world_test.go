@@ -44,9 +44,14 @@ type member struct {
 	past    string // what earlier lives have written
 }
 
-func newWorld(t *testing.T, guard string) *world {
+// limited is a policy of the contract with a guard, and of a key that never binds.
+func limited(guard time.Duration) string {
+	return fmt.Sprintf("limits:\n  - {key: %s, rules: [%s], guard: %s}\n  - {key: probe, rules: [1000000/1s]}\n", key, contract, guard)
+}
+
+func newWorld(t *testing.T, policy string, redis ...string) *world {
 	h := harness.New(t)
-	w := &world{t: t, h: h, redis: h.Redis()}
+	w := &world{t: t, h: h, redis: h.Redis(redis...)}
 	addr, err := harness.FreeAddr()
 	require.NoError(t, err)
 	server, err := bus.Embed(addr)
@@ -57,11 +62,11 @@ func newWorld(t *testing.T, guard string) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { direct.Close() })
 	w.seat = direct.Mirror("default", 0)
-	policy := h.Policy(fmt.Sprintf("limits:\n  - {key: %s, rules: [%s], guard: %s}\n  - {key: probe, rules: [1000000/1s]}\n", key, contract, guard))
+	file := h.Policy(policy)
 	for _, name := range []string{"a", "b"} {
 		m := &member{name: name, redis: h.Wire(w.redis.Addr), nats: h.Wire(addr)}
 		m.args = harness.CoordinatorConfig{
-			Policy: policy, NATS: "nats://" + m.nats.Addr(), Standby: true,
+			Policy: file, NATS: "nats://" + m.nats.Addr(), Standby: true,
 			Args: []string{"--redis", "redis://" + m.redis.Addr(), "--name", name, "--connect-wait", "10s"},
 		}
 		w.members = append(w.members, m)
@@ -149,7 +154,10 @@ func (w *world) startWorker() *worker {
 // spends is every call of all.
 func (w *world) spends() []oracle.Spend {
 	w.t.Helper()
-	spends := w.load.all()
+	var spends []oracle.Spend
+	if w.load != nil {
+		spends = w.load.all()
+	}
 	for _, k := range w.workers {
 		some, err := oracle.ReadFiles(k.log)
 		if !errors.Is(err, oracle.ErrTorn) { // the one that was killed

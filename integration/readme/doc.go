@@ -11,5 +11,6 @@
 //	```text          what the block before it prints, to the letter
 //	```text about    the same, but for figures and the widths of columns
 //	```yaml          a file, named by the comment that it begins with
+//	```conf          a configuration of NATS, which a test of the bus loads
 //	```go            a part of an example
 package readme

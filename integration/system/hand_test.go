@@ -130,7 +130,7 @@ func TestDroppedGrantIsAnsweredToTheNextCopy(t *testing.T) {
 	require.Equal(t, lease.Amount{}, s.status().Held)
 }
 
-// TestDroppedGrantIsFreedByGivingItsIDUp: the heartbeat that gives the id up
+// TestDroppedGrantIsFreedByGivingItsIDUp is B151: the heartbeat that gives the id up
 // frees it, and a copy that comes after finds it ended.
 func TestDroppedGrantIsFreedByGivingItsIDUp(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,7 @@ func (p *places) servers() {
 	guarded := natsServer(p.t, `authorization { users = [
 		{ user: ann, password: secret },
 		{ user: silent, password: secret, permissions: { publish: { deny: "ration.>" } } },
+		{ user: reporter, password: secret, permissions: { publish: { deny: "ration.v1.*.p.*.acquire.>" } } },
 		{ user: deaf, password: secret, permissions: { subscribe: { deny: "_INBOX.>" } } },
 	] }`)
 	p.place("guarded", guarded)

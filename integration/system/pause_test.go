@@ -1,6 +1,7 @@
 package system
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -102,6 +103,12 @@ func TestPausedWorkerSpendsNothingOfItsOldLease(t *testing.T) {
 	}
 	spends := s.h.Logs(logs...)
 	require.Empty(t, oracle.Violations(spends, oracle.MustRules(contract)))
+	s.h.Until("what the former lives of the stopped one held to have expired", func() error {
+		if held := s.status().Held; held.Tokens > 0 {
+			return fmt.Errorf("%d tokens are held", held.Tokens)
+		}
+		return nil
+	})
 	stats := s.status().Stats
 	require.Equal(t, stats.Granted, stats.Spent+stats.Returned+stats.Expired)
 	require.Positive(t, stats.Expired, "it was never stopped while it held something")

@@ -147,7 +147,7 @@ func redisFaults(t *testing.T) (told []string) {
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "### When Redis is in trouble")
 	require.True(t, found)
-	section, _, _ = strings.Cut(section, "\nA lone coordinator")
+	section, _, _ = strings.Cut(section, "\n### ")
 	for line := range strings.Lines(section) {
 		if cells := strings.Split(line, "|"); len(cells) > 3 {
 			for i, text := range strings.Split(cells[1], "`") {

@@ -75,7 +75,7 @@ func since(spends []oracle.Spend, from int64) []oracle.Spend {
 	return slices.DeleteFunc(spends, func(s oracle.Spend) bool { return s.At < from })
 }
 
-// TestNothingIsGrantedLate: callers ask while NATS is away and give up. When it
+// TestNothingIsGrantedLate is B149: callers ask while NATS is away and give up. When it
 // is back nothing of what they asked for has been granted.
 func TestNothingIsGrantedLate(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func TestOneOfTenGetsTheLastOne(t *testing.T) {
 	t.Logf("99 of 100 used, ten processes ask: %d granted, %d told too late", codes[0], codes[4])
 }
 
-// TestTotalIsTheSameForEveryNumberOfWorkers: the limit is the fleet's, not each
+// TestTotalIsTheSameForEveryNumberOfWorkers is B143: the limit is the fleet's, not each
 // worker's, however many there are.
 func TestTotalIsTheSameForEveryNumberOfWorkers(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,8 @@ type site struct {
 type siteConfig struct {
 	policy string
 	lease  func(*lease.Config)
+	url    string                          // of a NATS server that is there already
+	mirror *stalled                        // where turns are recorded, if anywhere
 	bare   bool                            // nothing stands between them: messages of many requests are answered as users have it
 	wrap   func(lease.Lessor) lease.Lessor // stands between NATS and the leader
 }
@@ -46,10 +48,13 @@ func quick(c *lease.Config) {
 
 func newSite(t *testing.T, c siteConfig) *site {
 	t.Helper()
-	e, err := bus.Embed("-1")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	s := &site{t: t, h: harness.New(t), url: e.URL(), nats: e}
+	s := &site{t: t, h: harness.New(t), url: c.url}
+	if s.url == "" {
+		e, err := bus.Embed("-1")
+		require.NoError(t, err)
+		t.Cleanup(e.Close)
+		s.url, s.nats = e.URL(), e
+	}
 	s.lead(c)
 	return s
 }
@@ -63,9 +68,13 @@ func (s *site) lead(c siteConfig) {
 	if c.lease != nil {
 		c.lease(&config.Lease)
 	}
+	if c.mirror != nil {
+		config.Mirror, config.Elector = c.mirror, c.mirror
+		config.Seat.TTL = time.Hour // who cannot write for so long stops serving
+	}
 	coord, err := coordinator.New(config)
 	require.NoError(s.t, err)
-	nc, err := s.nats.Connect(bus.ConnectConfig{Wait: harness.Patience})
+	nc, err := bus.Connect(s.url, bus.ConnectConfig{Wait: harness.Patience})
 	require.NoError(s.t, err)
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -80,7 +89,10 @@ func (s *site) lead(c siteConfig) {
 			if c.bare {
 				served = l
 			}
-			return bus.Serve(ctx, nc, bus.ServeConfig{Lessor: served, Recalls: l.AllRecalls, Ready: func() { close(ready) }})
+			return bus.Serve(ctx, nc, bus.ServeConfig{
+				Lessor: served, Recalls: l.AllRecalls, Ready: func() { close(ready) },
+				Status: func(ctx context.Context, key lease.Key) (any, error) { return l.Status(ctx, key) },
+			})
 		})
 	}()
 	select {

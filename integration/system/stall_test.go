@@ -54,7 +54,7 @@ func (s *stalled) Apply(ctx context.Context, t *lease.Turn) error {
 	return s.Memory.Apply(ctx, t)
 }
 
-// TestBacklogOfTheGoneIsDroppedUncharged: a coordinator stands still for a
+// TestBacklogOfTheGoneIsDroppedUncharged is B160: a coordinator stands still for a
 // minute while thousands ask, with a second's patience, and give up. When it goes
 // on none of them is charged, and who asks then is answered in that instant.
 func TestBacklogOfTheGoneIsDroppedUncharged(t *testing.T) {
@@ -121,15 +121,40 @@ func TestBacklogOfTheGoneIsDroppedUncharged(t *testing.T) {
 	})
 }
 
-// TestGapOfTheCoordinatorIsBridged: the coordinator goes and comes while
-// callers wait. None of them sees an error, and the ids stay the same.
+// unanswered notes which requests nobody was there to answer, and how many of those were
+// answered when they were asked again.
+type unanswered struct {
+	lease.Lessor
+	mu       sync.Mutex
+	waits    map[lease.ID]bool
+	answered int
+}
+
+func (u *unanswered) Acquire(ctx context.Context, r lease.Request) (lease.Answer, error) {
+	a, err := u.Lessor.Acquire(ctx, r)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case errors.Is(err, lease.ErrNoCoordinator):
+		u.waits[r.ID] = true
+	case err == nil && u.waits[r.ID]:
+		delete(u.waits, r.ID)
+		u.answered++
+	}
+	return a, err
+}
+
+// TestGapOfTheCoordinatorIsBridged is B148: the coordinator goes and comes while
+// callers wait. None of them sees an error, and what nobody answered is asked again under
+// the same id.
 func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 	t.Parallel()
 	const contract = "50/500ms"
 	c := siteConfig{policy: "limits:\n  - key: k\n    rules: [" + contract + "]\n"}
 	s := newSite(t, c)
 	nc := newHand(t, s.url)
-	w, err := worker.New(nc.client, worker.DefaultConfig())
+	ids := &unanswered{Lessor: nc.client, waits: map[lease.ID]bool{}}
+	w, err := worker.New(ids, worker.DefaultConfig())
 	require.NoError(t, err)
 	var mu sync.Mutex
 	var spends []oracle.Spend
@@ -154,7 +179,7 @@ func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 			}
 		})
 	}
-	for range scaled(3, 10) {
+	for round := range scaled(3, 10) {
 		more := func(n int) {
 			mu.Lock()
 			have := len(spends)
@@ -173,6 +198,14 @@ func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 		s.h.Until("300 ms without a coordinator", passed(time.Now().Add(300*time.Millisecond)))
 		s.lead(c)
 		more(20)
+		s.h.Until("what nobody answered to be answered", func() error {
+			ids.mu.Lock()
+			defer ids.mu.Unlock()
+			if ids.answered <= round {
+				return fmt.Errorf("%d ids wait, %d were answered", len(ids.waits), ids.answered)
+			}
+			return nil
+		})
 	}
 	stop()
 	callers.Wait()
@@ -182,7 +215,7 @@ func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 	require.EqualValues(t, len(spends), b.Spent)
 }
 
-// TestCrowdComesBackAfterNATSWasAway: many workers lose NATS at one moment
+// TestCrowdComesBackAfterNATSWasAway is B157: many workers lose NATS at one moment
 // and find it again; each of them gets its turn, and the limit holds.
 func TestCrowdComesBackAfterNATSWasAway(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"ration/bus"
+	"ration/coordinator"
+	"ration/lease"
+)
+
+// lookWait is how long the turn loop has to answer a look at it.
+const lookWait = time.Second
+
+// part is one partition as this process knows it: whether it leads it, and what it hears
+// of it. It is safe for concurrent use.
+type part struct {
+	n       int
+	leader  atomic.Pointer[coordinator.Leader]
+	serving atomic.Bool
+
+	coord *coordinator.Coordinator
+	ears  *bus.Ears // nil where nobody else can lead
+}
+
+var errNotLeading = errors.New("not leading")
+
+// lead notes that l leads, and gives the function that ends it.
+func (p *part) lead(l *coordinator.Leader) (end func()) {
+	p.leader.Store(l)
+	return func() {
+		p.serving.Store(false)
+		p.leader.Store(nil)
+	}
+}
+
+// summary asks the turn loop for the totals.
+func (p *part) summary(ctx context.Context) (lease.Status, error) {
+	return p.look(ctx, (*coordinator.Leader).Summary)
+}
+
+// status asks the turn loop for a key, or for all with an empty one.
+func (p *part) status(ctx context.Context, key lease.Key) (lease.Status, error) {
+	return p.look(ctx, func(l *coordinator.Leader, ctx context.Context) (lease.Status, error) { return l.Status(ctx, key) })
+}
+
+func (p *part) look(ctx context.Context, at func(*coordinator.Leader, context.Context) (lease.Status, error)) (lease.Status, error) {
+	l := p.leader.Load()
+	if l == nil {
+		return lease.Status{}, errNotLeading
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookWait)
+	defer cancel()
+	return at(l, ctx)
+}

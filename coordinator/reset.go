@@ -1,0 +1,34 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"ration/lease"
+)
+
+// ClockReset tells what taking the wall clock has changed.
+type ClockReset struct {
+	// Moved is by how much calendar time was set forward, or back if it is negative.
+	Moved time.Duration
+	// Wider is how much wider the guards of fixed rules were before.
+	Wider time.Duration
+}
+
+// ResetClock lets calendar time, which fixed rules go by, take the leader's wall clock at
+// once, whatever lies between: a window may open twice, or early. It is a change in a turn,
+// and returns when that is recorded.
+func (l *Leader) ResetClock(ctx context.Context) (ClockReset, error) {
+	return await(ctx, func(told func(ClockReset, error)) {
+		var r ClockReset
+		l.inbox.put(envelope{
+			change: func(ledger *lease.Ledger) {
+				now, wall := l.clock.read()
+				before := ledger.Dial()
+				ledger.ResetClock(now, wall)
+				r = ClockReset{Moved: ledger.Dial().Offset - before.Offset, Wider: before.Apart}
+			},
+			looked: func(err error) { told(r, err) },
+		})
+	})
+}

@@ -72,8 +72,8 @@ func (c *Coordinator) serve(ctx context.Context, l *Leader, serve func(context.C
 	}
 }
 
-// renew shows that the leader lives until ctx ends or the seat is lost. One that has
-// lost its seat with the mirror's state wins it back in a turn.
+// renew shows that the leader lives until ctx ends. One that has lost its seat gives up in
+// a turn, or wins it back there if that was lost with the mirror's state.
 func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 	tick := time.NewTicker(c.config.RenewEvery)
 	defer tick.Stop()
@@ -107,9 +107,7 @@ func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 		err := c.within(ctx, func(ctx context.Context) error { return c.config.Elector.Renew(ctx, epoch, pulse) })
 		switch {
 		case l.Epoch() != epoch: // won anew meanwhile
-		case errors.Is(err, lease.ErrFenced):
-			return fmt.Errorf("coordinator: renewing: %w", err)
-		case errors.Is(err, lease.ErrLost):
+		case errors.Is(err, lease.ErrFenced), errors.Is(err, lease.ErrLost): // the next turn finds by whom: it may be its own bid, unheard
 			l.poke()
 		case err == nil:
 			if _, behind := l.Behind(); behind {

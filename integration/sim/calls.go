@@ -23,6 +23,7 @@ type calls struct {
 	perKey   int // callers of each holder on each key
 	saturate bool
 	stopped  bool
+	lasts    time.Duration // each call, where a story says so
 
 	asked, served, failed, cancelled int
 	pending                          map[*worker.Call]*caller
@@ -43,13 +44,19 @@ func (c *calls) start(h *holder) {
 	for _, k := range h.keys {
 		for range c.perKey {
 			x := &caller{holder: h, life: h.life, key: k, spend: -1}
-			h.after(c.think(), func() { c.ask(x) })
+			h.after(c.think(k), func() { c.ask(x) })
 		}
 	}
 }
 
-func (c *calls) think() time.Duration {
-	if c.saturate {
+// rare is a key that is asked for so seldom that a new leader has it in memory late.
+const rare = "rare"
+
+func (c *calls) think(k lease.Key) time.Duration {
+	switch {
+	case k == rare:
+		return c.world.between(0, 6*time.Second)
+	case c.saturate:
 		return 0
 	}
 	return c.world.between(0, 400*time.Millisecond)
@@ -57,7 +64,7 @@ func (c *calls) think() time.Duration {
 
 func (c *calls) again(x *caller) {
 	if !c.stopped {
-		x.holder.after(c.think()+time.Microsecond, func() { c.ask(x) })
+		x.holder.after(c.think(x.key)+time.Microsecond, func() { c.ask(x) })
 	}
 }
 
@@ -143,7 +150,7 @@ func (c *calls) cancel(x *caller, call *worker.Call) {
 	if x.call != call || call.State() != worker.Waiting && call.State() != worker.Taken {
 		return
 	}
-	c.world.Faults["cancel"]++
+	c.world.count("cancel")
 	c.cancelled++
 	x.holder.pools[x.key].Cancel(x.holder.elapsed(), call)
 	c.forget(x)
@@ -194,10 +201,13 @@ func (c *calls) decide(x *caller) {
 		c.forget(x)
 		c.again(x)
 	case worker.Lost:
-		c.world.Faults["lost call"]++
+		c.world.count("lost call")
 		c.finish(x, x.holder.awake())
 	}
 }
+
+// longCalls is how often calls take long, those that hold a slot more often.
+var longCalls = map[bool]float64{false: 0.005, true: 0.03}
 
 func (c *calls) spendNow(x *caller, call *worker.Call) {
 	if x.call != call || call.State() != worker.Taken {
@@ -214,9 +224,12 @@ func (c *calls) spendNow(x *caller, call *worker.Call) {
 	// Until it ends otherwise, the call has left and is under way.
 	w.spends = append(w.spends, oracle.Spend{Key: string(x.key), At: w.unix(), Cost: call.Cost(), Units: costs(call.Units())})
 	d := 20 * time.Millisecond
-	if !c.saturate {
+	switch {
+	case c.lasts > 0:
+		d = c.lasts
+	case !c.saturate:
 		d = w.between(0, 60*time.Millisecond)
-		if w.chance(0.01, "long call") {
+		if w.chance(longCalls[c.slots[x.key]], "long call") {
 			d = w.between(5*time.Second, 15*time.Second)
 		}
 	}

@@ -124,7 +124,7 @@ func (h *holder) ask(k lease.Key, r lease.Request) {
 		})
 	})
 	if !asked {
-		h.world.Faults["nobody leads"]++
+		h.world.count("nobody leads")
 		h.after(h.world.between(200*time.Microsecond, 2*time.Millisecond), func() {
 			p.Failed(h.elapsed(), r.Sent, r.ID, lease.ErrNoCoordinator)
 			h.drive(k)

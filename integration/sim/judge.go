@@ -13,7 +13,7 @@ import (
 // may reach later than another, both by the guard.
 func (w *World) judge(seed uint64, c Contract, rules []oracle.Rule) []oracle.Violation {
 	var found []oracle.Violation
-	for _, k := range []string{"k", "other"} {
+	for _, k := range []string{"k", "other", rare} {
 		spends := oracle.Under(w.spends, k)
 		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 && s.Units == nil })
 		found = append(found, oracle.Violations(spends, rules)...)

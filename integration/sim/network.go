@@ -2,19 +2,21 @@ package sim
 
 import "time"
 
-// network carries messages between hosts.
+// network carries messages between hosts. There are two NATS nodes: each host is on one
+// of them, and a route between the two can be lost.
 type network struct {
 	world *World
 	cut   map[*host]time.Duration // from all but the store, until then
 	away  map[*host]time.Duration // from the store
+	split time.Duration           // until then nothing passes from one node to the other
 }
 
 // send carries a message to a host and lets it take it up there. It may be lost,
 // doubled, late, or overtaken.
 func (n *network) send(from, to *host, take func()) {
 	w := n.world
-	if n.severed(from) || n.severed(to) {
-		w.Faults["partition"]++
+	if n.severed(from) || n.severed(to) || !n.routed(from, to) {
+		w.count("partition")
 		return
 	}
 	if w.chance(0.02, "drop") {
@@ -59,6 +61,14 @@ func (n *network) part(h *host, d time.Duration) {
 	n.away[h] = max(n.away[h], n.world.now+d)
 }
 
+// loseRoute lets the nodes not hear each other for d.
+func (n *network) loseRoute(d time.Duration) { n.split = max(n.split, n.world.now+d) }
+
 func (n *network) parted(h *host) bool { return !n.world.calm && n.world.now < n.away[h] }
 
 func (n *network) severed(h *host) bool { return !n.world.calm && n.world.now < n.cut[h] }
+
+// routed says that two hosts are on one node, or their nodes hear each other.
+func (n *network) routed(a, b *host) bool {
+	return a.node == b.node || n.world.calm || n.world.now >= n.split
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"ration/algo"
 	"ration/coordinator"
 	"ration/lease"
 )
@@ -39,7 +38,7 @@ func (l *lessor) consider(seen lease.Seat) bool {
 	next, campaign, won := l.candidate.Watch(l.elapsed(), l.wall(), seen, l.site.heard(l, seen.Epoch))
 	switch {
 	case won:
-		l.world.Faults["won unheard"]++
+		l.world.count("won unheard")
 		l.candidate.Won(next)
 		l.lead(next)
 		return true
@@ -49,9 +48,7 @@ func (l *lessor) consider(seen lease.Seat) bool {
 	next.Epoch.Mark = l.world.rand.Uint64()
 	next.Mirror = max(next.Mirror, 1)
 	l.candidate.Bid(next.Epoch)
-	l.site.store.call(&l.host, func(ctx context.Context, m *coordinator.Memory) error {
-		return m.Campaign(ctx, seen, next)
-	}, func(err error) {
+	l.site.store.campaign(&l.host, seen, next, func(err error) {
 		if err != nil {
 			l.after(lookEvery, l.stand)
 			return
@@ -62,25 +59,18 @@ func (l *lessor) consider(seen lease.Seat) bool {
 	return true
 }
 
-// wall is the host's wall clock.
-func (l *lessor) wall() algo.Instant {
-	if l.site.onTime {
-		return algo.Instant(l.world.unix())
-	}
-	return algo.Instant(l.world.origin).Add(l.elapsed() + l.wallAt)
-}
-
 // lead begins a leadership.
 func (l *lessor) lead(seat lease.Seat) {
-	l.world.Faults["takeover"]++
+	l.world.count("takeover")
+	l.tookOver()
 	l.ledger = lease.NewLedger(l.policy, l.config)
 	l.course = coordinator.NewCourse(seat, l.ledger)
-	l.began, l.origin = l.elapsed(), seat.Pulse.Instant
+	l.led, l.began, l.origin = l.world.now, l.elapsed(), seat.Pulse.Instant
 	if l.site.steady {
 		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
 	}
 	l.heardAt, l.pulse = l.elapsed(), lease.Pulse{}
-	l.in, l.busy = nil, false
+	l.in, l.busy, l.unknown = nil, false, nil
 	clear(l.givenUp)
 	led := l.course
 	l.after(l.world.between(0, 5*time.Millisecond), func() {
@@ -94,6 +84,9 @@ func (l *lessor) lead(seat lease.Seat) {
 
 // depose ends a leadership whose seat is lost: nothing of it is answered any more.
 func (l *lessor) depose() {
+	if l.pauseAt > l.led && l.world.now >= l.paused {
+		l.world.count("woken leader is fenced")
+	}
 	l.candidate.Led(l.elapsed(), l.instant(), l.course.Epoch())
 	l.candidate.Deposed(l.elapsed())
 	l.end()
@@ -121,7 +114,7 @@ func (l *lessor) renew(led *coordinator.Course) {
 	if !l.world.net.severed(&l.host) {
 		l.heardAt = l.elapsed()
 	} else if l.elapsed()-l.heardAt > seatTTL/4 && !l.busy {
-		l.world.Faults["deaf leader resigns"]++
+		l.world.count("deaf leader resigns")
 		l.resign()
 		return
 	}
@@ -135,8 +128,8 @@ func (l *lessor) renew(led *coordinator.Course) {
 		switch {
 		case l.course != led || led.Epoch() != epoch:
 		case errors.Is(err, lease.ErrFenced):
-			l.world.Faults["deposed by a renewal"]++
-			l.depose()
+			l.world.count("renewal is fenced")
+			l.turn()
 		case errors.Is(err, lease.ErrLost):
 			l.turn()
 		}
@@ -154,7 +147,7 @@ func (l *lessor) lookAtLife(led *coordinator.Course) {
 		return err
 	}, func(err error) {
 		if err == nil && l.course == led && seen.Epoch == led.Epoch() && seen.Seq == l.applied && seen.Run != seen.Running {
-			l.world.Faults["store is whole in its new life"]++
+			l.world.count("store is whole in its new life")
 			l.pulse.Run = seen.Running
 		}
 	})

@@ -36,7 +36,6 @@ var errAway = errors.New("sim: the store does not answer")
 
 func newStore(w *World) *store {
 	s := &store{host: host{world: w}}
-	s.wallAt = w.between(-5*time.Second, 5*time.Second)
 	s.memory = s.fresh()
 	s.keepCopies()
 	return s
@@ -69,6 +68,9 @@ func (s *store) restart(down time.Duration, empty bool) {
 	next := s.fresh()
 	if !empty {
 		next.Restore(s.copies[s.world.rand.IntN(len(s.copies))])
+		if was, is := seatOf(s.memory), seatOf(next); was.Epoch != is.Epoch || was.Seq != is.Seq {
+			s.world.count("store lost its tail")
+		}
 	}
 	s.memory = next
 	s.copies = []*coordinator.Memory{next.Copy()}
@@ -76,7 +78,15 @@ func (s *store) restart(down time.Duration, empty bool) {
 
 // call asks the store, and tells what came of it, unless who asks has died meanwhile. A
 // call or its answer may be lost, be late, or be carried out twice.
-func (s *store) call(from *host, do call, told func(error)) {
+func (s *store) call(from *host, do call, told func(error)) { s.ask(from, do, 0, told) }
+
+// campaign asks for the seat.
+func (s *store) campaign(from *host, seen, next lease.Seat, told func(error)) {
+	s.ask(from, func(ctx context.Context, m *coordinator.Memory) error { return m.Campaign(ctx, seen, next) }, 0.2, told)
+}
+
+// ask is call, whose answer is lost with probability unheard besides.
+func (s *store) ask(from *host, do call, unheard float64, told func(error)) {
 	w, over := s.world, false
 	tell := func(err error) {
 		if !over {
@@ -96,7 +106,7 @@ func (s *store) call(from *host, do call, told func(error)) {
 		}
 	}
 	answer := func(err error) {
-		if w.chance(0.004, "answer of the mirror lost") {
+		if w.chance(0.004, "answer of the mirror lost") || w.chance(unheard, "answer to a campaign lost") {
 			return
 		}
 		w.after(w.between(20*time.Microsecond, 150*time.Microsecond), func() { from.after(0, func() { tell(err) }) })
@@ -114,6 +124,9 @@ func (s *store) call(from *host, do call, told func(error)) {
 	}
 }
 
+// hang lets the process not answer for a while, and lose nothing.
+func (s *store) hang(d time.Duration) { s.away = max(s.away, s.world.now+d) }
+
 // knows says that somebody has a seat in the store, so that no state is lost for good if
 // any coordinator dies; copiesKnow that it would be so with old data.
 func (s *store) knows() bool { return hasSeat(s.memory) }
@@ -122,7 +135,9 @@ func (s *store) copiesKnow() bool {
 	return !slices.ContainsFunc(s.copies, func(m *coordinator.Memory) bool { return !hasSeat(m) })
 }
 
-func hasSeat(m *coordinator.Memory) bool {
-	seat, err := m.Look(context.Background())
-	return err == nil && seat.Epoch != lease.Epoch{}
+func hasSeat(m *coordinator.Memory) bool { return seatOf(m).Epoch != lease.Epoch{} }
+
+func seatOf(m *coordinator.Memory) lease.Seat {
+	seat, _ := m.Look(context.Background()) // memory fails never
+	return seat
 }

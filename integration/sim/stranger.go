@@ -72,7 +72,7 @@ func (s *stranger) tell() {
 	if w.chance(0.2, "nonsense given up") {
 		r.GivenUp = append(r.GivenUp, lease.GivenUp{ID: id, Keys: []lease.Key{key}})
 	} else {
-		w.Faults["nonsense counted"]++
+		w.count("nonsense counted")
 		r.Counts = append(r.Counts, lease.Count{
 			ID:       id,
 			Keys:     []lease.Key{key},

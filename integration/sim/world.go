@@ -20,6 +20,8 @@ type World struct {
 	Faults map[string]int // by name, how often each fired
 	calls  calls
 	calm   bool // no more faults
+	// scripted says that nothing goes wrong but what a story tells.
+	scripted bool
 }
 
 // origin is the Unix time at which worlds begin unless their contract says: a second before a full minute,
@@ -27,7 +29,7 @@ type World struct {
 const origin = int64(1_800_000_059_000_000_000)
 
 func newWorld(seed uint64) *World {
-	w := &World{rand: rand.New(rand.NewPCG(seed, 0x7261_7469_6f6e)), origin: origin, Faults: map[string]int{}}
+	w := &World{rand: rand.New(rand.NewPCG(seed, 0x7261_7469_6f6e)), origin: origin, Faults: none()}
 	w.net.world = w
 	return w
 }
@@ -48,13 +50,13 @@ func (w *World) run(until time.Duration) {
 	w.now = until
 }
 
-// chance is true with probability p, but never when the world is calm.
+// chance is true with probability p, but never when the world is calm or scripted.
 func (w *World) chance(p float64, fault string) bool {
-	if w.calm || w.rand.Float64() >= p {
+	if w.calm || w.scripted || w.rand.Float64() >= p {
 		return false
 	}
 	if fault != "" {
-		w.Faults[fault]++
+		w.count(fault)
 	}
 	return true
 }
@@ -96,6 +98,7 @@ type host struct {
 	pauseAt time.Duration // the last pause began
 	paused  time.Duration // and ends
 	life    int           // of the process; what an earlier one would have done is not done
+	node    int           // of NATS, that it is connected to
 }
 
 // elapsed is the host's monotonic clock.

@@ -40,6 +40,9 @@ func (m *mirror) load(ctx context.Context, l *lease.Ledger, keys []lease.Key) er
 		return fmt.Errorf("coordinator: loading %d keys from %q: %w", len(keys), keys[0], err)
 	}
 	for _, r := range records {
+		if r.Damaged != nil && !l.Has(r.Key) {
+			m.leader.config.Log.Error("a record cannot be read; its key counts as fully spent, and it is written anew", "error", r.Damaged)
+		}
 		l.Restore(r)
 	}
 	return nil

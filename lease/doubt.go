@@ -72,9 +72,9 @@ func (l *Ledger) Longest() time.Duration {
 }
 
 // restoreFull opens an account of which nothing is known but that it may have granted
-// all that it could. Leases may live that nobody remembers: until they have expired,
-// what they hold is held.
-func (l *Ledger) restoreFull(m Match) {
+// all that it could until at. Leases may live that nobody remembers: until they have
+// expired, what they hold is held.
+func (l *Ledger) restoreFull(m Match, at algo.Instant) {
 	a := l.open(m)
 	l.retain(a)
 	l.use(a)
@@ -83,7 +83,7 @@ func (l *Ledger) restoreFull(m Match) {
 		if rule.of == slots {
 			ttl = l.config.SlotTTL
 		}
-		a.windows[i] = rule.full(l.now, l.lost.At.Add(ttl))
+		a.windows[i] = rule.full(l.now, at.Add(ttl))
 	}
 	l.touch(a)
 	l.stats.Doubted++

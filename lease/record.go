@@ -16,6 +16,9 @@ type Record struct {
 	Written uint64
 	Windows []WindowRecord
 	Batches []Batch
+	// Damaged says what there is in its place that cannot be read, or is nil. Then
+	// nothing is known of the prefix, and it counts as fully spent.
+	Damaged error
 }
 
 // WindowRecord is the state of a window and the rule it counts. Instants in it are

@@ -51,7 +51,7 @@ func (l *Ledger) Has(prefix Key) bool {
 }
 
 // Restore takes up the record of a prefix that the ledger does not have, as far as
-// the mirror can be trusted. Leases in it that have expired meanwhile are settled in
+// the mirror can be trusted; one that is damaged is written anew. Leases in it that have expired meanwhile are settled in
 // the next turn. A record of a prefix that the policy no longer limits is ignored, and
 // so is one of a prefix at rest: that is made when it is asked for.
 func (l *Ledger) Restore(r Record) {
@@ -62,8 +62,11 @@ func (l *Ledger) Restore(r Record) {
 	switch {
 	case bound == Binding{}:
 		return
+	case r.Damaged != nil:
+		l.restoreFull(Match{r.Key, bound}, l.now)
+		return
 	case l.lost.covers(&r):
-		l.restoreFull(Match{r.Key, bound})
+		l.restoreFull(Match{r.Key, bound}, l.lost.At)
 		return
 	case r.Empty() && !l.lagged.covers(&r):
 		return

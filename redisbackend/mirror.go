@@ -25,6 +25,8 @@ type Mirror struct {
 	mu      sync.Mutex
 	counted time.Time // when replicas were
 
+	replicas replicas
+
 	// Of the turn that is written.
 	turn   sync.Mutex
 	writer recordtext.Writer
@@ -83,15 +85,23 @@ func (m *Mirror) Load(ctx context.Context, e lease.Epoch, keys []lease.Key) ([]l
 	}
 	records := make([]lease.Record, len(keys))
 	for i, k := range keys {
-		fields, err := list(reply[i+1])
-		if err != nil {
-			return nil, err
-		}
-		if records[i], err = recordtext.Read(k, fields); err != nil {
-			return nil, fmt.Errorf("redisbackend: %w; delete the key %q if nothing else helps, and what was spent of it is forgotten", err, m.key(k))
+		if records[i], err = record(k, reply[i+1]); err != nil {
+			records[i] = lease.Record{Key: k, Damaged: fmt.Errorf("redisbackend: %w", err)}
 		}
 	}
 	return records, nil
+}
+
+// record reads a record, or says what it has that is none.
+func record(k lease.Key, reply any) (lease.Record, error) {
+	if err, ok := reply.(error); ok {
+		return lease.Record{}, err
+	}
+	fields, err := list(reply)
+	if err != nil {
+		return lease.Record{}, err
+	}
+	return recordtext.Read(k, fields)
 }
 
 // Keys gives a page of the keys that have records.
@@ -169,7 +179,7 @@ func (m *Mirror) change(c *lease.Change, epoch uint64) {
 	case c.Whole:
 		what = "whole"
 	}
-	keep := strconv.FormatInt(max(1, min(c.Keep, keepMost).Milliseconds()), 10)
+	keep := strconv.FormatInt((min(c.Keep, keepMost) + time.Millisecond - 1).Milliseconds(), 10) // rounded up
 	at := len(m.args)
 	m.args = append(m.args, what, keep, "", "")
 	m.sets = m.sets[:0]

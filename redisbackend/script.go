@@ -23,6 +23,7 @@ var (
 	resignScript   = script("resign")
 	loadScript     = script("load")
 	applyScript    = script("apply")
+	probeScript    = script("probe")
 )
 
 func script(name string) *redis.Script {
@@ -45,7 +46,7 @@ func (m *Mirror) run(ctx context.Context, s *redis.Script, keys []string, args [
 // write runs a script that writes, and waits until the replicas have what it wrote. WAIT
 // is of the connection, so both go together.
 func (m *Mirror) write(ctx context.Context, s *redis.Script, keys []string, args []any) ([]any, error) {
-	needed := m.server.needed()
+	needed := m.needed()
 	if needed == 0 {
 		return m.run(ctx, s, keys, args)
 	}

@@ -55,9 +55,17 @@ func (m *Mirror) countReplicas(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if info, err := node.Info(ctx, "replication").Result(); err == nil {
-		m.server.count(info)
+	if info, err := node.Info(ctx).Result(); err == nil {
+		m.replicas.count(info, time.Now())
 	}
+}
+
+// needed is how many replicas have to have what is written.
+func (m *Mirror) needed() int {
+	if n := m.server.config.Replicas; n >= 0 {
+		return n
+	}
+	return m.replicas.needed(time.Now())
 }
 
 func readSeat(fields map[string]string) (lease.Seat, error) {
@@ -184,7 +192,7 @@ type reader struct {
 
 func (r *reader) fail(name string, err error) {
 	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("redisbackend: the seat has a field %s with %.80q: %w", name, r.fields[name], err)
+		r.err = fmt.Errorf("redisbackend: the seat has a field %s with %.80q: %w; set it right with HSET", name, r.fields[name], err)
 	}
 }
 

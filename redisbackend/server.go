@@ -3,13 +3,9 @@ package redisbackend
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,9 +34,6 @@ type Server struct {
 	client redis.UniversalClient
 	config Config
 	name   string
-
-	mu       sync.Mutex
-	replicas map[int]time.Time // when so many were last connected
 }
 
 // Open reads a URL as go-redis does, and dials nothing yet:
@@ -56,7 +49,7 @@ func Open(address string, c Config) (*Server, error) {
 		return nil, fmt.Errorf("redisbackend: the URL cannot be read: %w; write it like redis://127.0.0.1:6379", withoutURL(err))
 	}
 	redis.SetLogger(quiet{}) // what fails is told by errors
-	s := &Server{config: c, name: u.Redacted(), replicas: map[int]time.Time{}}
+	s := &Server{config: c, name: redacted(u)}
 	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	switch {
 	case u.Query().Has("master_name"):
@@ -64,7 +57,7 @@ func Open(address string, c Config) (*Server, error) {
 		if err != nil {
 			return nil, bad(err)
 		}
-		o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
 		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		s.client = redis.NewFailoverClient(o)
@@ -73,7 +66,7 @@ func Open(address string, c Config) (*Server, error) {
 		if err != nil {
 			return nil, bad(err)
 		}
-		o.MaxRetries, o.MaxRedirects, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 3, true, true
+		o.MaxRetries, o.DialerRetries, o.MaxRedirects, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, 3, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
 		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		o.MaintNotificationsConfig = off
@@ -83,7 +76,7 @@ func Open(address string, c Config) (*Server, error) {
 		if err != nil {
 			return nil, bad(err)
 		}
-		o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Wait, c.Wait, c.Wait
 		o.PoolSize = cmp.Or(o.PoolSize, c.Connections)
 		o.MaintNotificationsConfig = off
@@ -94,6 +87,16 @@ func Open(address string, c Config) (*Server, error) {
 
 func bad(err error) error {
 	return fmt.Errorf("redisbackend: %w; write it like redis://127.0.0.1:6379", err)
+}
+
+// redacted is the URL without passwords: that of the Sentinels is a parameter.
+func redacted(u *url.URL) string {
+	shown := *u
+	if q := u.Query(); q.Has("password") {
+		q.Set("password", "xxxxx")
+		shown.RawQuery = q.Encode()
+	}
+	return shown.Redacted()
 }
 
 // withoutURL takes out of an error the URL, which may have a password.
@@ -115,100 +118,3 @@ func (s *Server) String() string { return s.name }
 
 // Close ends all connections.
 func (s *Server) Close() error { return s.client.Close() }
-
-// Check asks whether the server can be trusted with a mirror. An error that wraps
-// ErrEvicts says that it cannot; any other that it cannot be asked.
-func (s *Server) Check(ctx context.Context) error {
-	check := func(ctx context.Context, node *redis.Client) error {
-		info, err := node.Info(ctx, "memory").Result()
-		if err != nil {
-			return s.explain(err)
-		}
-		most, policy := field(info, "maxmemory"), field(info, "maxmemory_policy")
-		if most != "0" && most != "" && policy != "noeviction" {
-			return fmt.Errorf("%w: Redis at %s has a maxmemory of %s bytes and the policy %s, and may drop what was spent; set maxmemory-policy noeviction",
-				ErrEvicts, s.name, most, policy)
-		}
-		return nil
-	}
-	switch c := s.client.(type) {
-	case *redis.ClusterClient:
-		return c.ForEachMaster(ctx, check)
-	case *redis.Client:
-		return check(ctx, c)
-	}
-	return nil
-}
-
-// ErrEvicts says that a server may drop records that matter.
-var ErrEvicts = errors.New("redisbackend: the server may evict")
-
-// explain says what an operator can do about an error of the server.
-func (s *Server) explain(err error) error {
-	text := err.Error()
-	remedy := ""
-	var certificate *tls.CertificateVerificationError
-	switch {
-	case strings.HasPrefix(text, "WRONGPASS"), strings.HasPrefix(text, "NOAUTH"), strings.Contains(text, "AUTH <password> called without"):
-		remedy = "give the user and password in the URL, redis://user:password@host:6379"
-	case strings.HasPrefix(text, "NOPERM"):
-		remedy = "allow the user EVALSHA, EVAL, HGETALL, HMGET, HSET, HDEL, DEL, PEXPIRE, SCAN, WAIT, TIME and INFO on keys that begin with {ration:"
-	case strings.HasPrefix(text, "READONLY"):
-		remedy = "it is a replica; name the primary, or the Sentinels"
-	case strings.HasPrefix(text, "LOADING"):
-		remedy = "it reads its data, and will be asked again"
-	case strings.HasPrefix(text, "MISCONF"):
-		remedy = "it cannot save its data; its log says why"
-	case strings.HasPrefix(text, "OOM"):
-		remedy = "it has no memory left; raise maxmemory"
-	case errors.As(err, &certificate):
-		remedy = "its certificate does not fit"
-	case strings.Contains(text, "first record does not look like a TLS handshake"):
-		remedy = "it does not speak TLS; write redis:// for rediss://"
-	}
-	if remedy != "" {
-		remedy = "; " + remedy
-	}
-	return fmt.Errorf("redisbackend: Redis at %s: %w%s", s.name, err, remedy)
-}
-
-// field finds a value in what INFO gives.
-func field(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-// remembered is for how long a replica that is gone may still be promoted.
-const remembered = time.Minute
-
-// count notes how many replicas a node has.
-func (s *Server) count(info string) {
-	n, err := strconv.Atoi(field(info, "connected_slaves"))
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.replicas[n] = time.Now()
-}
-
-// needed is how many replicas have to have a turn.
-func (s *Server) needed() (most int) {
-	if s.config.Replicas >= 0 {
-		return s.config.Replicas
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, at := range s.replicas {
-		if time.Since(at) > remembered {
-			delete(s.replicas, n)
-			continue
-		}
-		most = max(most, n)
-	}
-	return most
-}

@@ -82,7 +82,7 @@ func (k *keeping) open(ctx context.Context, cell string, voice *cli.Voice) (*kep
 	if err != nil {
 		return nil, cli.Misuse("--redis: %w", err)
 	}
-	if err := trust(ctx, server, voice); err != nil {
+	if err := trust(ctx, server, cell, voice); err != nil {
 		server.Close()
 		return nil, err
 	}
@@ -133,13 +133,14 @@ func (k *keeping) openDisk(ctx context.Context) (*kept, error) {
 	}, nil
 }
 
-// trust asks the server until it answers. One that may drop records is no mirror.
-func trust(ctx context.Context, server *redisbackend.Server, voice *cli.Voice) error {
+// trust asks the server until it answers. One that may drop records, or cannot run the
+// scripts, is no mirror.
+func trust(ctx context.Context, server *redisbackend.Server, cell string, voice *cli.Voice) error {
 	var told time.Time
 	for {
-		err := server.Check(ctx)
+		err := server.Check(ctx, cell)
 		switch {
-		case err == nil || errors.Is(err, redisbackend.ErrEvicts):
+		case err == nil || errors.Is(err, redisbackend.ErrEvicts), errors.Is(err, redisbackend.ErrOld):
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()

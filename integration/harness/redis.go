@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -15,9 +16,11 @@ type Redis struct {
 	h    *Test
 	path string
 	dir  string
+	file string // of its configuration, if it needs one
 	args []string
 	p    *Process
 	Addr string
+	Bus  string // the port on which nodes of a Cluster talk
 }
 
 // RedisServer gives the path of redis-server, or "" and what to do where there is none.
@@ -34,6 +37,53 @@ func RedisServer() (path, lack string) {
 // skipped, and fails if CI=true.
 func (h *Test) Redis(args ...string) *Redis {
 	h.t.Helper()
+	r := h.redis(args)
+	r.Start()
+	return r
+}
+
+// Sentinel starts a Sentinel, alone its quorum, that watches a primary under the name
+// "mirror" and promotes a replica once that has been gone for half a second. It is the
+// same program.
+func (h *Test) Sentinel(primary *Redis) *Redis {
+	h.t.Helper()
+	host, port, err := net.SplitHostPort(primary.Addr)
+	if err != nil {
+		h.t.Fatalf("%v", err)
+	}
+	r := h.redis([]string{"--sentinel"})
+	r.file = filepath.Join(r.dir, "sentinel.conf")
+	text := fmt.Sprintf("sentinel monitor mirror %s %s 1\nsentinel down-after-milliseconds mirror 500\nsentinel failover-timeout mirror 5000\n", host, port)
+	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
+		h.t.Fatalf("%v", err)
+	}
+	r.Start()
+	return r
+}
+
+// Cluster starts so many nodes of a Cluster, which do not know each other yet: their
+// buses are at what Bus gives.
+func (h *Test) Cluster(nodes int) []*Redis {
+	h.t.Helper()
+	var all []*Redis
+	for range nodes {
+		bus, err := FreeAddr()
+		if err != nil {
+			h.t.Fatalf("%v", err)
+		}
+		_, port, _ := net.SplitHostPort(bus)
+		r := h.redis([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-port", port})
+		r.Bus = port
+		r.Start()
+		all = append(all, r)
+	}
+	return all
+}
+
+// redis readies a server. Where none is installed the test is skipped, and fails if
+// CI=true.
+func (h *Test) redis(args []string) *Redis {
+	h.t.Helper()
 	path, lack := RedisServer()
 	if path == "" {
 		if skipper, ok := h.t.(interface{ Skip(...any) }); ok && os.Getenv("CI") != "true" {
@@ -45,9 +95,7 @@ func (h *Test) Redis(args ...string) *Redis {
 	if err != nil {
 		h.t.Fatalf("%v", err)
 	}
-	r := &Redis{h: h, path: path, dir: h.t.TempDir(), args: args, Addr: addr}
-	r.Start()
-	return r
+	return &Redis{h: h, path: path, dir: h.t.TempDir(), args: args, Addr: addr}
 }
 
 // URL is that of the server.
@@ -64,6 +112,9 @@ func (r *Redis) Start() {
 		r.h.t.Fatalf("%v", err)
 	}
 	args := append([]string{"--bind", host, "--port", port, "--dir", r.dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}, r.args...)
+	if r.file != "" {
+		args = append([]string{r.file}, args...)
+	}
 	r.p = r.h.Start(Command{Name: "redis-server", Path: r.path, Args: args, Dir: r.dir})
 	r.h.Until("redis-server", r.answers)
 }

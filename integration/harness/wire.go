@@ -16,6 +16,8 @@ type Wire struct {
 	conns  map[net.Conn]struct{}
 	cut    bool
 	silent bool
+	deaf   bool
+	delay  time.Duration
 	moved  *sync.Cond
 }
 
@@ -53,11 +55,33 @@ func (w *Wire) Swallow() {
 	w.silent = true
 }
 
+// Deafen lets what is sent arrive, and drops what comes back until Mend, with the
+// connection that it came on.
+func (w *Wire) Deafen() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deaf = true
+}
+
+// Delay lets what comes back come so much later until Mend.
+func (w *Wire) Delay(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.delay = d
+}
+
+// Conns is how many connections there are now.
+func (w *Wire) Conns() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.conns) / 2
+}
+
 // Mend makes it a good wire again.
 func (w *Wire) Mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cut, w.silent = false, false
+	w.cut, w.silent, w.deaf, w.delay = false, false, false, 0
 	w.moved.Broadcast()
 }
 
@@ -70,7 +94,7 @@ func (w *Wire) drop() {
 func (w *Wire) close() {
 	w.listener.Close()
 	w.mu.Lock()
-	w.cut, w.silent = true, false
+	w.cut, w.silent, w.delay = true, false, 0
 	w.moved.Broadcast()
 	w.drop()
 	w.mu.Unlock()
@@ -93,8 +117,8 @@ func (w *Wire) accept() {
 			continue
 		}
 		w.done.Add(2)
-		go w.carry(from, to)
-		go w.carry(to, from)
+		go w.carry(from, to, false)
+		go w.carry(to, from, true)
 	}
 }
 
@@ -111,7 +135,8 @@ func (w *Wire) keep(ends ...net.Conn) bool {
 	return true
 }
 
-func (w *Wire) carry(from, to net.Conn) {
+// carry carries what is sent, or what comes back.
+func (w *Wire) carry(from, to net.Conn, back bool) {
 	defer w.done.Done()
 	defer func() {
 		from.Close()
@@ -127,9 +152,12 @@ func (w *Wire) carry(from, to net.Conn) {
 		for w.silent {
 			w.moved.Wait()
 		}
-		cut := w.cut
+		over, delay := w.cut || back && w.deaf, w.delay
 		w.mu.Unlock()
-		if cut {
+		if over {
+			return
+		}
+		if back && delay > 0 && !w.pause(delay) {
 			return
 		}
 		if n > 0 {
@@ -140,5 +168,20 @@ func (w *Wire) carry(from, to net.Conn) {
 		if err != nil {
 			return
 		}
+	}
+}
+
+// pause lets time pass, and says whether the wire is still there. A cut ends it.
+func (w *Wire) pause(d time.Duration) bool {
+	until := time.Now().Add(d)
+	for {
+		w.mu.Lock()
+		cut := w.cut
+		d = min(time.Until(until), w.delay) // a wire that is mended delays no longer
+		w.mu.Unlock()
+		if cut || d <= 0 {
+			return !cut
+		}
+		time.Sleep(min(d, every))
 	}
 }

@@ -110,9 +110,9 @@ func anyBatch(random *rand.Rand) lease.Batch {
 	return b
 }
 
-// sorted gives a record in an order, and with lists, that do not depend on how it came
+// Sorted gives a record in an order, and with lists, that do not depend on how it came
 // about.
-func sorted(r lease.Record) lease.Record {
+func Sorted(r lease.Record) lease.Record {
 	if len(r.Batches) == 0 {
 		r.Batches = nil
 	}

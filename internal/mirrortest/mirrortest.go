@@ -228,16 +228,16 @@ func records(t *testing.T, m Mirror) {
 			if r.Key = key; !there {
 				r = lease.Record{Key: key}
 			}
-			require.Equal(t, sorted(r), sorted(load(t, m, e, key)))
+			require.Equal(t, Sorted(r), Sorted(load(t, m, e, key)))
 		}
 	}
 	require.NotEmpty(t, want)
 	for key, r := range want {
-		require.Equal(t, sorted(r), sorted(load(t, m, e, key)))
+		require.Equal(t, Sorted(r), Sorted(load(t, m, e, key)))
 	}
 	next := Win(t, m, Seat(2))
 	for key, r := range want {
-		require.Equal(t, sorted(r), sorted(load(t, m, next, key)), "under another epoch")
+		require.Equal(t, Sorted(r), Sorted(load(t, m, next, key)), "under another epoch")
 	}
 }
 
@@ -285,6 +285,6 @@ func large(t *testing.T, m Mirror) {
 	for _, c := range turn.Changes {
 		r := lease.Record{Key: c.Key}
 		r.Change(c, 1)
-		require.Equal(t, sorted(r), sorted(load(t, m, e, c.Key)))
+		require.Equal(t, Sorted(r), Sorted(load(t, m, e, c.Key)))
 	}
 }

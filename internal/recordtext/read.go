@@ -17,6 +17,8 @@ import (
 func Read(key lease.Key, fields []string) (lease.Record, error) {
 	r := lease.Record{Key: key}
 	windows := map[string]int{}
+	whole := map[string]bool{} // by the names of fields
+	some := len(fields) > 0
 	window := func(rule string) *algo.State {
 		i, ok := windows[rule]
 		if !ok {
@@ -29,6 +31,17 @@ func Read(key lease.Key, fields []string) (lease.Record, error) {
 	for ; len(fields) >= 2; fields = fields[2:] {
 		if err := read(&r, window, fields[0], fields[1]); err != nil {
 			return r, fmt.Errorf("the record of %q has a field %q with %.200q: %w", key, fields[0], fields[1], err)
+		}
+		if kind := fields[0][0]; kind == 'e' || kind == 'w' {
+			whole[fields[0]] = true
+		}
+	}
+	if some && !whole["e"] {
+		return r, fmt.Errorf("the record of %q lacks the field \"e\"", key)
+	}
+	for _, w := range r.Windows {
+		if field := "w " + w.Rule; !whole[field] {
+			return r, fmt.Errorf("the record of %q lacks the field %q", key, field)
 		}
 	}
 	for i := range r.Windows {

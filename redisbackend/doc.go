@@ -8,8 +8,9 @@
 //
 // Both are hashes of text that redis-cli shows; package recordtext says what is in a
 // record. Five scripts, and one that only looks, are all that touches them; another tries
-// whether it may. Each of the five asks first whether its caller still leads, so that a leader that was paused
-// or cut off can write nothing. They move bytes and fence, and compute no limit.
+// whether it may. Each of the five asks first whether its caller still leads, so that a
+// leader that was paused or cut off can write nothing. They move bytes and fence, and
+// compute no limit.
 //
 // The seat has no TTL. A record has one, as a broom: the leader deletes what has
 // drained, and the TTL lies a day beyond the last instant at which the record can matter.

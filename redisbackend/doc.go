@@ -7,9 +7,10 @@
 //	{ration:<cell>:<n>}:k:<key>    the record of a limited prefix, percent-encoded
 //
 // Both are hashes of text that redis-cli shows; package recordtext says what is in a
-// record. Five scripts, and one that only looks, are all that touches them. Each but
-// the last asks first whether its caller still leads, so that a leader that was paused
-// or cut off can write nothing. They move bytes and fence, and compute no limit.
+// record. Five scripts, and one that only looks, are all that touches them; another tries
+// whether it may. Each of the five asks first whether its caller still leads, so that a
+// leader that was paused or cut off can write nothing. They move bytes and fence, and
+// compute no limit.
 //
 // The seat has no TTL. A record has one, as a broom: the leader deletes what has
 // drained, and the TTL lies a day beyond the last instant at which the record can matter.
@@ -18,8 +19,12 @@
 // [Server.Mirror] of each partition to a coordinator.
 //
 // Answers wait for replicas: after each turn and each campaign WAIT is called for all
-// that have been connected within the last minute, or as many as Config.Replicas says.
+// that have been connected within the last minute, or as many as Config.Replicas says. One
+// that has been promoted is no longer waited for.
 //
-// Redis before version 5 is not supported: scripts replicate what they do, not what
+// A record that cannot be read is given as damaged, and not as an error: one that somebody
+// has spoilt does not hold up the others.
+//
+// Redis before version 5 is refused: scripts replicate what they do, not what
 // they are.
 package redisbackend

@@ -181,7 +181,7 @@ func (s *walls) outage() {
 
 // tookOver compares the clock of a new leader with that of the one before.
 func (l *lessor) tookOver() {
-	if s := &l.site.walls; l.face.off != s.shown {
+	if l.face.off != l.site.walls.shown {
 		l.world.count("takeover under another wall clock")
 	}
 	if l.site.outage {

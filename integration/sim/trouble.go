@@ -92,7 +92,7 @@ func (s *site) befallsStore(l *lessor, what int) {
 }
 
 // allKnow says that every coordinator has seen a seat, so that none of them takes an empty
-// store for a new one; twoKnow that they run, too.
+// store for a new one; twoKnow that they can campaign, too.
 func (s *site) allKnow() bool {
 	for _, l := range s.all {
 		if number, _ := l.candidate.Known(); number == 0 {
@@ -104,7 +104,7 @@ func (s *site) allKnow() bool {
 
 func (s *site) twoKnow() bool {
 	for _, l := range s.all {
-		if s.world.now < l.paused {
+		if s.world.now < l.paused || s.world.net.severed(&l.host) || s.world.net.parted(&l.host) {
 			return false
 		}
 	}

@@ -22,6 +22,9 @@ type Heard struct {
 	Left bool
 	// Number is the highest epoch that another coordinator of the cell has seen.
 	Number uint64
+	// Led is the highest epoch under which another coordinator of the cell says that it
+	// leads, while it can be asked; 0 for none.
+	Led uint64
 	// Rivals are coordinators of the cell that have another mirror.
 	Rivals []Rival
 }
@@ -32,6 +35,12 @@ type Rival struct {
 	Mirror uint64
 	// Leads says that it serves.
 	Leads bool
+}
+
+// error says that the other has another mirror than this coordinator, which has own.
+func (r Rival) error(own uint64) error {
+	return fmt.Errorf("%w: %s has mirror %x, and this one %x; stop one of them, give both one Redis, or take another cell with --cell",
+		lease.ErrRival, r.Name, r.Mirror, own)
 }
 
 // Candidate decides when a coordinator campaigns for the seat of a partition, and what
@@ -81,13 +90,14 @@ func NewCandidate(c CandidateConfig) *Candidate { return &Candidate{config: c} }
 func (c *Candidate) Known() (number, mirror uint64) { return c.number, c.mirror }
 
 // Rival gives the error that another coordinator has another mirror, if that is known: it
-// says so, or leads while this one's mirror has had no seat for a TTL.
+// says so, or leads while this one's mirror, in which it has never seen a seat, has had none
+// for a TTL. Where it has seen one the mirror may have lost it, and the leader writes it back.
 func (c *Candidate) Rival(now time.Duration, heard Heard) error {
-	for _, r := range heard.Rivals {
-		return fmt.Errorf("%w: %s has mirror %x, and this one %x; stop one of them, give both one Redis, or take another cell with --cell",
-			lease.ErrRival, r.Name, r.Mirror, c.mirror)
+	if len(heard.Rivals) > 0 {
+		return heard.Rivals[0].error(c.mirror)
 	}
-	if c.looked && c.seen.Epoch == (lease.Epoch{}) && heard.Served && now-c.since >= c.config.TTL {
+	never := c.mirror == 0 && c.number == 0
+	if c.looked && never && c.seen.Epoch == (lease.Epoch{}) && heard.Served && now-c.since >= c.config.TTL {
 		return fmt.Errorf("%w: the cell has a leader, and this one's mirror has no seat; stop one of them, give both one Redis, or take another cell with --cell",
 			lease.ErrRival)
 	}
@@ -130,6 +140,8 @@ func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, he
 	c.watch(now, s, heard)
 	switch {
 	case !heard.Connected:
+		return next, false, false
+	case s.Epoch != lease.Epoch{} && s.Epoch.Number < heard.Led: // of a side of the mirror that is cut off, or it has lost what that leader writes back
 		return next, false, false
 	case s.Epoch != lease.Epoch{} && s.Epoch == c.bid && !s.Vacant:
 		return s, false, true

@@ -220,3 +220,65 @@ func TestRivalIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, lease.ErrRival)
 	require.ErrorContains(t, err, "coordinator b has mirror ab, and this one 9")
 }
+
+// TestSeatIsLeftToWhoLeadsUnderAHigherEpoch: on the side of a split mirror that is cut off a
+// seat stands still, or is vacant, or is the candidate's own by a bid, while another leads on
+// the other side.
+func TestSeatIsLeftToWhoLeadsUnderAHigherEpoch(t *testing.T) {
+	for name, prepare := range map[string]func(w *watcher, s *lease.Seat){
+		"stands still": func(*watcher, *lease.Seat) {},
+		"vacant":       func(_ *watcher, s *lease.Seat) { s.Vacant = true },
+		"its own bid":  func(w *watcher, s *lease.Seat) { w.c.Bid(s.Epoch) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatcher(t)
+			s := seatAt(3, 1, 0)
+			prepare(w, &s)
+			w.heard.Number, w.heard.Led = 4, 4
+			for range 6000 {
+				w.now += 10 * time.Millisecond
+				_, campaigns, won := w.c.Watch(w.now, 0, s, w.heard)
+				require.False(t, campaigns || won)
+			}
+			w.heard.Led = 0
+			next, campaigns, won := w.c.Watch(w.now, 0, s, w.heard)
+			require.True(t, campaigns || won)
+			if campaigns {
+				require.Equal(t, uint64(5), next.Epoch.Number)
+			}
+
+			w = newWatcher(t)
+			s, campaigns, won = seatAt(4, 1, 0), false, false
+			prepare(w, &s)
+			w.heard.Number, w.heard.Led = 4, 4 // its own leader, as it was heard last
+			for began := w.now; !campaigns && !won; w.now += 10 * time.Millisecond {
+				require.LessOrEqual(t, w.now-began, 2*time.Second)
+				_, campaigns, won = w.c.Watch(w.now, 0, s, w.heard)
+			}
+		})
+	}
+}
+
+// TestStandbyWhoseMirrorHasLostTheSeatWaits for the leader to write it back, however long that
+// takes; who has never seen a seat has another mirror than the leader.
+func TestStandbyWhoseMirrorHasLostTheSeatWaits(t *testing.T) {
+	for name, c := range map[string]struct{ seen, rival bool }{"has seen one": {true, false}, "has never": {false, true}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatcher(t)
+			if c.seen {
+				w.watch(time.Second, seatAt(3, 1, 0))
+			}
+			w.heard.Served, w.heard.Number = true, 3
+			_, _, campaigned := w.watch(time.Second, lease.Seat{})
+			require.False(t, campaigned)
+			require.NoError(t, w.c.Rival(w.now, w.heard))
+			_, _, campaigned = w.watch(time.Minute, lease.Seat{})
+			require.False(t, campaigned)
+			if err := w.c.Rival(w.now, w.heard); c.rival {
+				require.ErrorIs(t, err, lease.ErrRival)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+}

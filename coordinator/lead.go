@@ -34,12 +34,22 @@ func (c *Coordinator) lead(ctx context.Context, seat lease.Seat, serve func(cont
 	defer stop(nil)
 	g.Go(func() error { // until serve has returned, so that its last calls are answered
 		err := l.run(turning)
-		if errors.Is(context.Cause(turning), errServed) {
+		switch cause := context.Cause(turning); {
+		case errors.Is(cause, errServed):
 			return nil
+		case cause != nil:
+			return cause
 		}
 		return err
 	})
 	g.Go(func() error { return c.renew(ctx, l) })
+	g.Go(func() error {
+		err := c.listen(ctx, l)
+		if errors.Is(err, lease.ErrFenced) { // not even the last calls are answered
+			stop(err)
+		}
+		return err
+	})
 	g.Go(func() error {
 		defer stop(errServed)
 		err := c.serve(ctx, l, serve)
@@ -77,7 +87,6 @@ func (c *Coordinator) serve(ctx context.Context, l *Leader, serve func(context.C
 func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 	tick := time.NewTicker(c.config.RenewEvery)
 	defer tick.Stop()
-	heard := time.Now()
 	var looked time.Time
 	pulse := lease.Pulse{}
 	for {
@@ -87,17 +96,6 @@ func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 		case <-tick.C:
 		}
 		epoch := l.Epoch()
-		around := c.config.Hear(lease.Seat{Epoch: epoch})
-		for _, r := range around.Rivals {
-			if r.Leads {
-				return fmt.Errorf("%w: %s has mirror %x, and this one %x; stop one of them, or give both one Redis", lease.ErrRival, r.Name, r.Mirror, c.mirror.Load())
-			}
-		}
-		if around.Connected {
-			heard = time.Now()
-		} else if time.Since(heard) > c.config.Seat.TTL/4 {
-			return errDeaf
-		}
 		if pulse.Run = ""; time.Since(looked) > time.Second { // a mirror that has lost nothing is whole in its new life
 			looked = time.Now()
 			pulse.Run = c.running(ctx, l)

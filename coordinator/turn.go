@@ -28,7 +28,9 @@ func (l *Leader) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			t.finish(asking)
+			if errors.Is(context.Cause(ctx), errServed) { // else another leads
+				t.finish(asking)
+			}
 			return ctx.Err()
 		case follow := <-follows:
 			if err := follow(); err != nil {

@@ -185,8 +185,12 @@ func (c *cell) hear(p *part, s lease.Seat) coordinator.Heard {
 	h := p.ears.Hear(s.Epoch)
 	out := coordinator.Heard{Connected: h.Connected, Silent: h.Silent, Served: h.Served}
 	_, own, _ := p.coord.Known()
+	answers := p.ears.Hear(lease.Epoch{}).Served // who leads without a mirror for long serves nobody
 	for _, o := range h.Others {
 		out.Number = max(out.Number, o.Number)
+		if o.Leads && answers {
+			out.Led = max(out.Led, o.Number)
+		}
 		if own != 0 && o.Mirror != 0 && o.Mirror != own {
 			out.Rivals = append(out.Rivals, coordinator.Rival{Name: "coordinator " + cli.Printable(o.Name, 60), Mirror: o.Mirror, Leads: o.Leads})
 		}

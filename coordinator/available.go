@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +19,9 @@ type impatient struct {
 	Absence
 	asking  bool
 	follows chan func() error // what follows from the answer
-	failure error             // the last
+	failure error             // the last of this question; nil while none is known
 	said    time.Time         // when it was said last that it is away
+	why     time.Time         // when it was said last why; zero for not yet
 	saying  bool              // that it is back is to be said
 	scope   sync.WaitGroup
 }
@@ -65,39 +65,74 @@ func (m *mirror) ask(ctx context.Context, do func(context.Context) error, then f
 
 // hurry is retry for a mirror that is not waited for. It gives errAway when patience is
 // over; then do is gone on with, and with it the turn, and the turn loop does what follows.
+//
+// Patience is about the mirror: who was put aside itself meanwhile, and so may have been
+// replaced, has not waited for it, and begins again.
 func (m *mirror) hurry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, do func(context.Context) error) error {
-	m.impatient.failure = errAway
+	i := m.impatient
+	i.failure = nil
 	m.again(ctx, l, turn, do)
+	began, over := time.Now(), false
 	patience := time.NewTimer(hasty)
 	defer patience.Stop()
-	for m.impatient.asking {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case follows := <-m.impatient.follows:
-			if err := follows(); err != nil {
-				return err
+	for i.asking {
+		var follow func() error
+		if !over {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case follow = <-i.follows:
+			case <-patience.C:
+				over = true
+				continue
 			}
-		case <-patience.C:
-			if m.impatient.Late(l, turn, time.Now()) {
-				m.impatient.saying = false
+		} else {
+			select {
+			case follow = <-i.follows: // what has come is not late
+			default:
+				if time.Since(began) < 2*hasty {
+					m.late(l, turn)
+					return errAway
+				}
+				began, over = time.Now(), false
+				patience.Reset(hasty)
+				continue
 			}
-			m.sayAway()
-			m.tell()
-			return errAway
+		}
+		if err := follow(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// late goes on without a mirror that was given a turn, or nil for another question.
+func (m *mirror) late(l *lease.Ledger, turn *lease.Turn) {
+	if m.impatient.Late(l, turn, time.Now()) {
+		m.impatient.saying = false
+	}
+	m.sayAway()
+	m.tell()
+}
+
 // sayAway says once that the mirror is away: of one that is so again and again only now and
-// then, unless it lasts.
+// then, unless it lasts. Why it is so may be known later, and is said then, and now and then.
 func (m *mirror) sayAway() {
-	i := m.impatient
+	const seldom = 5 * time.Second
+	i, log := m.impatient, m.leader.config.Log
 	b, _ := i.Behind()
-	if !i.saying && (i.said.IsZero() || time.Since(i.said) >= 5*time.Second || time.Since(b.Since) >= time.Second) {
-		i.saying, i.said = true, time.Now()
-		m.leader.config.Log.Warn("the mirror does not answer; grants go on without it, and are forgotten if this coordinator ends before it has caught up", "error", i.failure)
+	now := time.Now()
+	if !i.saying && (i.said.IsZero() || now.Sub(i.said) >= seldom || now.Sub(b.Since) >= time.Second) {
+		i.saying, i.said, i.why = true, now, time.Time{}
+		if i.failure != nil {
+			i.why, log = now, log.With("error", i.failure)
+		}
+		log.Warn("the mirror does not answer; grants go on without it, and are forgotten if this coordinator ends before it has caught up")
+		return
+	}
+	if i.saying && i.failure != nil && now.Sub(i.why) >= seldom {
+		i.why = now
+		log.Warn("the mirror still does not answer", "error", i.failure)
 	}
 }
 
@@ -228,47 +263,4 @@ func (m *mirror) tell() {
 		return
 	}
 	m.leader.behind.Store(&b)
-}
-
-// withhold fails what is about keys that the ledger does not know and the mirror does not
-// tell: it goes on from what it knows.
-func (t *turns) withhold() {
-	t.came = slices.DeleteFunc(t.came, func(e envelope) bool {
-		var in []lease.Message
-		if e.one != nil {
-			in = append(in, lease.Message{Request: &e.request})
-		}
-		if e.report != nil {
-			in = append(in, lease.Message{Report: e.report})
-		}
-		for i := range e.requests {
-			in = append(in, lease.Message{Request: &e.requests[i]})
-		}
-		unknown := len(t.ledger.Unloaded(in)) > 0
-		if unknown {
-			e.fail(lease.ErrMirrorAway)
-		}
-		return unknown
-	})
-	t.number()
-}
-
-// finish lets a mirror catch up that answers, before the seat is given up.
-func (t *turns) finish(ctx context.Context) {
-	i := t.mirror.impatient
-	if i == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, t.leader.config.Seat.TTL)
-	defer cancel()
-	for b, behind := i.Behind(); behind; b, behind = i.Behind() {
-		if i.Away() || ctx.Err() != nil {
-			t.leader.config.Log.Warn("the mirror has not caught up; what it lacks is forgotten", "since", b.Since, "leases", b.Leases, "tokens", b.Granted.Tokens, "slots", b.Granted.Slots)
-			return
-		}
-		t.gather()
-		if t.step(ctx) != nil {
-			return
-		}
-	}
 }

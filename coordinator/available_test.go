@@ -415,3 +415,84 @@ func TestMirrorThatIsSlowAgainAndAgain(t *testing.T) {
 		})
 	})
 }
+
+// TestMirrorThatComesBackAfterTheEndHasAll: a leader that ends while its mirror is away waits
+// for it, as long as a seat TTL.
+func TestMirrorThatComesBackAfterTheEndHasAll(t *testing.T) {
+	for _, how := range ways {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, mirror, told := availably(t, `limits: [{key: "{k}", rules: [1/1h]}]`, how)
+				cfg.Seat.TTL = time.Minute
+				later := time.AfterFunc(time.Hour, func() { mirror.away.Store(false) })
+				defer later.Stop()
+				lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+					mirror.away.Store(true)
+					granted(ctx, t, l, of("a", 1))
+					granted(ctx, t, l, of("b", 2))
+					later.Reset(time.Second)
+				})
+				require.NotContains(t, told.String(), "is forgotten")
+				lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+					refused(ctx, t, l, of("a", 3))
+					refused(ctx, t, l, of("b", 4))
+				})
+			})
+		})
+	}
+}
+
+// TestWhyTheMirrorIsAwayIsSaid, as soon as that is known, and now and then while it lasts.
+func TestWhyTheMirrorIsAwayIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, mirror, told := availably(t, `limits: [{key: k, rules: [9/1h]}]`, "hangs")
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			granted(ctx, t, l, request(1, 0))
+			mirror.away.Store(true)
+			granted(ctx, t, l, request(2, 0))
+			require.Contains(t, told.String(), "the mirror does not answer")
+			require.NotContains(t, told.String(), "error=", "it is not known yet")
+			time.Sleep(cfg.Seat.TTL + 20*time.Millisecond)
+			require.Contains(t, told.String(), context.DeadlineExceeded.Error())
+			time.Sleep(20 * time.Second)
+			require.InDelta(t, 4, strings.Count(told.String(), "still does not answer"), 1)
+			mirror.away.Store(false)
+			caughtUp(t, l)
+		})
+	})
+}
+
+// pausing is a log in which whoever says something is put aside for as long, once.
+type pausing struct {
+	text  string
+	pause func()
+	once  sync.Once
+}
+
+func (p *pausing) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), p.text) {
+		p.once.Do(p.pause)
+	}
+	return len(b), nil
+}
+
+// TestLeaderThatWasPutAsideWaitsForTheMirrorAgain: all its patience went by while it stood
+// still, and another has led since. Its mirror answers at once, and tells it that.
+func TestLeaderThatWasPutAsideWaitsForTheMirrorAgain(t *testing.T) {
+	for range 20 { // what is ready together comes in any order
+		synctest.Test(t, func(t *testing.T) {
+			cfg, mirror, _ := availably(t, `limits: [{key: k, rules: [9/1h]}]`, "fails")
+			next := lease.Seat{Epoch: lease.Epoch{Number: 7, Mark: 7}, Partitions: 1, Mirror: 1}
+			cfg.Log = slog.New(slog.NewTextHandler(&pausing{text: "the mirror has lost what it had", pause: func() {
+				require.NoError(t, mirror.Memory.Campaign(t.Context(), lease.Seat{}, next))
+				time.Sleep(time.Second)
+			}}, nil))
+			lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+				granted(ctx, t, l, request(1, 0))
+				mirror.Forget()
+				_, err := l.Acquire(ctx, request(2, 0))
+				require.ErrorIs(t, err, lease.ErrStopped)
+			})
+		})
+	}
+}

@@ -37,7 +37,11 @@ func (t *turns) deliver(turn *lease.Turn) {
 		if e.look != nil {
 			e.look(turn.Instant, t.ledger)
 		}
-		if e.looked != nil {
+		switch {
+		case e.looked == nil:
+		case e.change != nil && t.mirror.away(): // it is not recorded
+			e.looked(lease.ErrMirrorAway)
+		default:
 			e.looked(nil)
 		}
 	}
@@ -86,6 +90,11 @@ func (t *turns) goOn(epoch lease.Epoch) {
 	}
 	for i := range t.came {
 		if e := &t.came[i]; e.all != nil {
+			for j := range e.unknown { // asked again by itself it is told why
+				if e.unknown[j] {
+					e.answers[j] = lease.Answer{ID: e.requests[j].ID, Outcome: lease.Waiting, Epoch: epoch}
+				}
+			}
 			e.all(e.answers, nil)
 		}
 	}

@@ -18,6 +18,7 @@ type envelope struct {
 	requests []lease.Request
 	all      func([]lease.Answer, error)
 	answers  []lease.Answer // gathered for it
+	unknown  []bool         // those of requests that are not taken up; nil for none
 	report   *lease.Report
 	reply    func(lease.Reply, error)
 	look     func(now algo.Instant, l *lease.Ledger)

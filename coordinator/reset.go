@@ -17,7 +17,8 @@ type ClockReset struct {
 
 // ResetClock lets calendar time, which fixed rules go by, take the leader's wall clock at
 // once, whatever lies between: a window may open twice, or early. It is a change in a turn,
-// and returns when that is recorded.
+// and returns when that is recorded. Where the mirror is away, and turns go on without, it
+// fails with lease.ErrMirrorAway; it may be in force then, and can be asked for again.
 func (l *Leader) ResetClock(ctx context.Context) (ClockReset, error) {
 	return await(ctx, func(told func(ClockReset, error)) {
 		var r ClockReset

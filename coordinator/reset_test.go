@@ -76,3 +76,23 @@ func TestResetClockIsToldWhenItIsRecorded(t *testing.T) {
 		})
 	})
 }
+
+// TestResetClockIsNotToldWithoutTheMirror: under a policy that goes on without it, one that is
+// not recorded fails, the one that finds the mirror away as those after it.
+func TestResetClockIsNotToldWithoutTheMirror(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, mirror, _ := availably(t, `limits: [{key: k, rules: [10/1m fixed]}]`, "fails")
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			granted(ctx, t, l, request(1, 0))
+			mirror.away.Store(true)
+			for range 3 {
+				_, err := l.ResetClock(ctx)
+				require.ErrorIs(t, err, lease.ErrMirrorAway)
+			}
+			mirror.away.Store(false)
+			caughtUp(t, l)
+			_, err := l.ResetClock(ctx)
+			require.NoError(t, err)
+		})
+	})
+}

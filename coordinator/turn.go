@@ -99,6 +99,9 @@ func (t *turns) number() {
 		case e.all != nil:
 			e.answers = make([]lease.Answer, len(e.requests))
 			for j := range e.requests {
+				if e.unknown != nil && e.unknown[j] {
+					continue
+				}
 				t.add(lease.Message{Arrived: e.arrived, Request: &e.requests[j]}, route{envelope: i, place: j})
 			}
 		}
@@ -134,7 +137,7 @@ func (t *turns) step(ctx context.Context) error {
 		return err
 	}
 	for i := range t.came {
-		if e := &t.came[i]; e.change != nil {
+		if e := &t.came[i]; e.change != nil && !t.mirror.away() {
 			e.change(t.ledger)
 		}
 	}

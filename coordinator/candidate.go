@@ -139,9 +139,9 @@ func (c *Candidate) reached(now time.Duration) algo.Instant { return c.instant.A
 func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, heard Heard) (next lease.Seat, campaign, won bool) {
 	c.watch(now, s, heard)
 	switch {
-	case !heard.Connected:
-		return next, false, false
 	case s.Epoch != lease.Epoch{} && s.Epoch.Number < heard.Led: // of a side of the mirror that is cut off, or it has lost what that leader writes back
+		return next, false, false
+	case !heard.Connected:
 		return next, false, false
 	case s.Epoch != lease.Epoch{} && s.Epoch == c.bid && !s.Vacant:
 		return s, false, true

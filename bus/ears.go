@@ -109,6 +109,9 @@ type pingMessage struct {
 	V      int    `json:"v"`
 	Number uint64 `json:"epoch,string"`
 	Mark   uint64 `json:"mark,string"`
+	// Spread is, in an announcement, the time over which those who waited for another
+	// leader should ask this one, drawing a moment of it each.
+	Spread string `json:"spread,omitempty"`
 }
 
 func pingSubject(cell string, n int) string  { return partitionSubject(cell, n) + ".ping" }

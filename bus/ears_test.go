@@ -64,7 +64,7 @@ func TestWhatOthersGoByIsToldAtOnce(t *testing.T) {
 	known.Store(&Known{})
 	listening(t, server.URL(), EarsConfig{Name: "a", ID: "ida"}, &known)
 	for round := range 20 { // 500 ms lie between two that nothing asks for
-		known.Store(&Known{Number: uint64(round), Leads: round%2 == 0, Claims: round%3 == 0})
+		known.Store(&Known{Number: uint64(round + 1), Leads: round%2 == 0, Claims: round%3 == 0})
 		for want := *known.Load(); ; {
 			var h helloMessage
 			require.NoError(t, json.Unmarshal((<-said).Data, &h))

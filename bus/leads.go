@@ -3,8 +3,10 @@ package bus
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +25,8 @@ const vacancy = 70 * time.Millisecond
 const tries = 3
 
 // leads hears leaders announce themselves, so that who waits for the one before asks at
-// once. It is a hint: whoever misses it asks again by itself.
+// once, or within the time that a leader of many holders says. It is a hint: whoever
+// misses it asks again by itself.
 type leads struct {
 	mu     sync.Mutex
 	heard  map[int]*announcements // by partition
@@ -33,6 +36,8 @@ type leads struct {
 type announcements struct {
 	sub  *nats.Subscription
 	next chan struct{} // closed at the next one
+	// spread is the time over which to ask the last one.
+	spread time.Duration
 }
 
 // errNewLeader says that the leader that was asked leads no more.
@@ -53,7 +58,7 @@ func (c *Client) news(n int) <-chan struct{} {
 		l.heard[n] = a
 	}
 	if a.sub == nil && !l.closed {
-		sub, err := c.nc.Subscribe(leadsSubject(c.cfg.Cell, n), func(*nats.Msg) { c.announced(n) })
+		sub, err := c.nc.Subscribe(leadsSubject(c.cfg.Cell, n), func(m *nats.Msg) { c.announced(n, spreadOf(m.Data)) })
 		if err == nil { // else it goes without
 			a.sub = sub
 		}
@@ -61,9 +66,39 @@ func (c *Client) news(n int) <-chan struct{} {
 	return a.next
 }
 
-func (c *Client) announced(n int) {
+// spreadOf reads the time over which to ask a leader that announces itself. Without one,
+// or with one that makes no sense, it is asked at once.
+func spreadOf(body []byte) time.Duration {
+	var p pingMessage
+	if json.Unmarshal(body, &p) != nil {
+		return 0
+	}
+	d, err := time.ParseDuration(p.Spread)
+	if err != nil || d < 0 {
+		return 0
+	}
+	return min(d, time.Second)
+}
+
+// pause waits a moment of the time over which to ask the leader of the partition, or for
+// the end of ctx.
+func (c *Client) pause(ctx context.Context, n int) {
+	c.leads.mu.Lock()
+	spread := c.leads.heard[n].spread
+	c.leads.mu.Unlock()
+	if spread == 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(rand.N(spread)):
+	}
+}
+
+func (c *Client) announced(n int, spread time.Duration) {
 	c.leads.mu.Lock()
 	a := c.leads.heard[n]
+	a.spread = spread
 	close(a.next)
 	a.next = make(chan struct{})
 	c.leads.mu.Unlock()
@@ -103,10 +138,12 @@ func (c *Client) toLeader(ctx context.Context, verb, tenant string, body []byte)
 		var elsewhere *partitionError
 		switch {
 		case errors.Is(err, errNewLeader) && try < tries:
+			c.pause(ctx, n)
 			continue
 		case errors.Is(err, errNobody) && try < tries:
 			switch answer, again := c.vacant(ctx, n, news, verb, token, body); {
 			case again:
+				c.pause(ctx, n)
 				continue
 			case answer != nil:
 				return answer, nil

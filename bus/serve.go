@@ -25,6 +25,8 @@ type ServeConfig struct {
 	Partition  int
 	// Epoch is that of the leader; nil for one that is never another.
 	Epoch func() lease.Epoch
+	// Spread is the time over which those who waited for another leader should ask this one.
+	Spread time.Duration
 	// Name is what operators call this coordinator.
 	Name string
 	// Version of the coordinator, as in semantic versioning; "0.0.0" if empty.
@@ -165,7 +167,7 @@ func (s *serving) start(ctx context.Context) error {
 	if ctx.Err() != nil { // one of them is forbidden
 		return nil
 	}
-	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.pong()) // a hint: who misses it asks again by itself
+	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.announcement()) // a hint: who misses it asks again by itself
 	if s.cfg.Recalls != nil {
 		s.work.Go(func() {
 			if err := s.cfg.Recalls(ctx, s.recall); err != nil && ctx.Err() == nil {

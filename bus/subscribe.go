@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -63,9 +64,19 @@ func (s *serving) onForbidden(subject string) (remove func()) {
 	return remove
 }
 
-func (s *serving) pong() []byte {
+func (s *serving) pong() []byte { return s.self("") }
+
+// announcement says that it leads now, and over which time others should ask it.
+func (s *serving) announcement() []byte {
+	if s.cfg.Spread <= 0 {
+		return s.self("")
+	}
+	return s.self(strconv.FormatInt(s.cfg.Spread.Microseconds(), 10) + "us")
+}
+
+func (s *serving) self(spread string) []byte {
 	epoch := s.cfg.Epoch()
-	body, err := json.Marshal(pingMessage{Format, epoch.Number, epoch.Mark})
+	body, err := json.Marshal(pingMessage{Format, epoch.Number, epoch.Mark, spread})
 	if err != nil {
 		panic(err) // it has numbers
 	}

@@ -195,6 +195,7 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 		Lagged:     s.Lagged,
 	}
 	next.Pulse.Wall, next.Pulse.Instant = wall, wall
+	next.Pulse.Holders = s.Pulse.Holders
 	if fresh {
 		next.Fresh = true
 		return next

@@ -101,6 +101,7 @@ func (c *Course) Bid(l *lease.Ledger, seen lease.Seat, now, wall algo.Instant, m
 	next = c.seat
 	next.Epoch = lease.Epoch{Number: max(c.bid.Number, c.seat.Epoch.Number) + 1, Mark: mark}
 	next.Run, next.Lagged, next.Fresh = seen.Running, lease.Doubt{}, false
+	next.Pulse.Holders = l.Known()
 	next.Dial = l.Dial()
 	next.Pulse.Instant, next.Pulse.Wall = now, wall
 	next.Lost = lease.Doubt{Epoch: next.Epoch.Number, At: now}

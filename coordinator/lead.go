@@ -103,7 +103,7 @@ func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 			pulse.Run = c.running(ctx, l)
 		}
 		pulse.Beat++
-		pulse.Instant, pulse.Wall = l.clock.now(), wall()
+		pulse.Instant, pulse.Wall, pulse.Holders = l.clock.now(), wall(), int(l.holders.Load())
 		err := c.within(ctx, func(ctx context.Context) error { return c.config.Elector.Renew(ctx, epoch, pulse) })
 		switch {
 		case l.Epoch() != epoch: // won anew meanwhile

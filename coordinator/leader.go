@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"ration/algo"
 	"ration/lease"
@@ -19,6 +20,7 @@ type Leader struct {
 	away    away
 	epoch   atomic.Pointer[lease.Epoch]
 	applied atomic.Uint64 // the number of the last turn that is recorded
+	holders atomic.Int64  // known after it
 	stopped chan struct{} // closed when no more turns are taken
 	behind  atomic.Pointer[Behind]
 
@@ -50,6 +52,13 @@ func (l *Leader) Behind() (Behind, bool) {
 		return *b, true
 	}
 	return Behind{}, false
+}
+
+// Spread is the time over which those who waited for the leader before should ask this
+// one: so long that it answers all that this may be, 20,000 a second, and a second at
+// most, for who waits longer asks again anyhow.
+func (l *Leader) Spread() time.Duration {
+	return min(time.Second, time.Duration(l.seat.Pulse.Holders)*50*time.Microsecond)
 }
 
 // poke asks for a turn although nothing has come.

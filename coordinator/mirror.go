@@ -122,6 +122,7 @@ func (m *mirror) record(ctx context.Context, l *lease.Ledger, turn *lease.Turn) 
 // applied notes that the mirror has a turn.
 func (m *mirror) applied(l *lease.Ledger, turn *lease.Turn) {
 	m.leader.applied.Store(turn.Seq)
+	m.leader.holders.Store(int64(l.Known()))
 	m.course.Applied(l, turn)
 }
 

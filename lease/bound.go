@@ -15,23 +15,31 @@ func share(all int) int { return all - all/10 }
 
 // beyond refuses a request that would pass a bound.
 func (l *Ledger) beyond(w *waiter) (Refusal, bool) {
-	var fresh []*account
-	for _, a := range w.accounts {
-		if !a.kept {
-			fresh = append(fresh, a)
-		}
-	}
 	t, c := w.holder.tenant, l.config
-	switch n := len(fresh); {
-	case n == 0:
-	case l.kept+n > c.Keys:
-		return tooMany(ErrTooManyKeys, fresh[0].key, c.Keys, "keys"), true
-	case l.tenantKeys.most(t.name)+n > share(c.Keys):
-		return tooMany(ErrTooManyKeys, fresh[0].key, share(c.Keys), "keys of one tenant"), true
+	if refusal, beyond := l.tooManyKeys(w.accounts, t); beyond {
+		return refusal, true
 	}
 	// Who waits will have a lease.
 	return over(c.Leases, ErrTooManyLeases, w, "leases",
 		w.holder.leases+len(w.holder.waiting), t.leases+t.waiters, l.leases.Len()+l.waiting.Len())
+}
+
+// tooManyKeys refuses what would take up more keys than may be in memory.
+func (l *Ledger) tooManyKeys(accounts []*account, t *tenant) (Refusal, bool) {
+	var fresh []*account
+	for _, a := range accounts {
+		if !a.kept {
+			fresh = append(fresh, a)
+		}
+	}
+	switch n := len(fresh); {
+	case n == 0:
+	case l.kept+n > l.config.Keys:
+		return tooMany(ErrTooManyKeys, fresh[0].key, l.config.Keys, "keys"), true
+	case l.tenantKeys.most(t.name)+n > share(l.config.Keys):
+		return tooMany(ErrTooManyKeys, fresh[0].key, share(l.config.Keys), "keys of one tenant"), true
+	}
+	return Refusal{}, false
 }
 
 // crowded refuses a request that is one too many to wait.

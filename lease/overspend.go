@@ -33,15 +33,15 @@ func (l *Ledger) overspend(known **overspent, accounts []*account, c *Count, arr
 	}
 }
 
-// overspendEnded does so for a lease that is over. One of which nothing is known any
-// more may have been counted: then it is counted again, which is safe.
+// overspendEnded does so under an id that is no lease's: of one that is over, or of one
+// that only stands for an overspend. Where nothing is known of it any more, also since
+// another led then, it may have been counted: then it is counted again, which is safe.
 func (l *Ledger) overspendEnded(h *holder, c *Count, arrived algo.Instant) {
 	if h == nil || c.ID.Holder != h.id || c.Over == 0 && len(c.OverUnits) == 0 {
 		return
 	}
 	accounts := l.match(nil, c.Keys)
-	w := &waiter{req: Request{ID: c.ID, Keys: c.Keys}, holder: h, accounts: accounts}
-	if _, beyond := l.beyond(w); beyond {
+	if _, crowded := l.tooManyKeys(accounts, h.tenant); crowded {
 		return // there is no room to owe it
 	}
 	id := name{h, c.ID.Seq}

@@ -52,6 +52,8 @@ type Pulse struct {
 	// Instant is ledger time, and Wall the leader's wall clock at that instant.
 	Instant algo.Instant
 	Wall    algo.Instant
+	// Holders is how many holders the leader knows: as many may turn to the next one.
+	Holders int
 	// Run, unless it is empty, is written as that of the seat.
 	Run string
 }

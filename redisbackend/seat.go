@@ -84,6 +84,7 @@ func readSeat(fields map[string]string) (lease.Seat, error) {
 	s.Seq = r.unsigned("seq", 10)
 	s.Pulse.Beat = r.unsigned("beat", 10)
 	s.Pulse.Instant, s.Pulse.Wall = algo.Instant(r.signed("instant")), algo.Instant(r.signed("wall"))
+	s.Pulse.Holders = int(r.signed("holders"))
 	s.Run = fields["run"]
 	s.Lost, s.Lagged = r.doubt("lost"), r.doubt("lagged")
 	r.fail("dial", s.Dial.UnmarshalText([]byte(fields["dial"])))
@@ -104,7 +105,7 @@ func (m *Mirror) Campaign(ctx context.Context, seen, next lease.Seat) error {
 		format, strconv.Itoa(next.Partitions),
 		"epoch", decimal(next.Epoch.Number), "mark", mark(next.Epoch), "name", next.Name,
 		"mirror", strconv.FormatUint(next.Mirror, 16),
-		"beat", decimal(next.Pulse.Beat), "run", next.Run,
+		"beat", decimal(next.Pulse.Beat), "holders", strconv.Itoa(next.Pulse.Holders), "run", next.Run,
 		"lost", doubt(next.Lost), "lagged", doubt(next.Lagged), "dial", dial(next.Dial),
 	}
 	reply, err := m.write(ctx, campaignScript, []string{m.seat}, append(args, pulse(next.Pulse.Instant, next.Pulse.Wall)...))
@@ -129,7 +130,7 @@ func (m *Mirror) Campaign(ctx context.Context, seen, next lease.Seat) error {
 
 // Renew shows that the leader lives.
 func (m *Mirror) Renew(ctx context.Context, e lease.Epoch, p lease.Pulse) error {
-	args := append([]any{decimal(e.Number), mark(e), "beat", decimal(p.Beat)}, pulse(p.Instant, p.Wall)...)
+	args := append([]any{decimal(e.Number), mark(e), "beat", decimal(p.Beat), "holders", strconv.Itoa(p.Holders)}, pulse(p.Instant, p.Wall)...)
 	if p.Run != "" {
 		args = append(args, "run", p.Run)
 	}

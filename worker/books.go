@@ -68,7 +68,7 @@ func (p *Pool) Books() Books {
 	b := p.books
 	b.Held, b.UnitsHeld = p.open, p.unitsOpen
 	for _, h := range p.leases {
-		b.Held += h.left.Load() + h.swift() - h.dated
+		b.Held += h.left() + h.swift() - h.dated
 		for i := range h.units {
 			b.UnitsHeld += h.units[i].left
 		}

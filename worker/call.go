@@ -61,7 +61,6 @@ type Call struct {
 	asked time.Duration
 	until time.Duration
 	sent  time.Duration
-	lease lease.ID // that it was spent of
 
 	parts  []part
 	inline [1]part

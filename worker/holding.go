@@ -13,11 +13,12 @@ import (
 // from then on, also where it turns out to be no spend: the ledger is told so, and
 // the books in the end that it expired.
 //
-// left is the number that Allow changes without the pool's owner, and has a cache
-// line of its own; deadline is the one it reads, and never changes.
+// taken is the number that Allow changes without the pool's owner, and has a cache
+// line of its own: of what was granted, all that is not left, and more once Allow has
+// found nothing left. The deadline, which Allow reads, never changes.
 type holding struct {
-	left atomic.Int64
-	_    [56]byte
+	taken atomic.Int64
+	_     [56]byte
 
 	deadline time.Duration
 	id       lease.ID
@@ -59,15 +60,18 @@ type mark struct {
 	at    time.Duration
 }
 
+// left is how many tokens are at hand.
+func (h *holding) left() int64 { return max(0, h.granted.Tokens-h.taken.Load()) }
+
 // take takes up to n tokens and gives how many it got.
 func (h *holding) take(n int64) int64 {
 	for {
-		have := h.left.Load()
-		got := min(have, n)
+		taken := h.taken.Load()
+		got := min(n, h.granted.Tokens-taken)
 		if got <= 0 {
 			return 0
 		}
-		if h.left.CompareAndSwap(have, have-got) {
+		if h.taken.CompareAndSwap(taken, taken+got) {
 			h.moved += got
 			return got
 		}
@@ -75,32 +79,30 @@ func (h *holding) take(n int64) int64 {
 }
 
 // takeLeft takes all that is left.
-func (h *holding) takeLeft() int64 {
-	n := h.left.Swap(0)
-	h.moved += n
-	return n
-}
+func (h *holding) takeLeft() int64 { return h.take(h.granted.Tokens) }
 
 // put makes n tokens that are not left be left.
 func (h *holding) put(n int64) {
-	h.left.Add(n)
-	h.moved -= n
+	for {
+		taken := h.taken.Load()
+		if h.taken.CompareAndSwap(taken, min(taken, h.granted.Tokens)-n) {
+			h.moved -= n
+			return
+		}
+	}
 }
 
 // swift is what Allow has taken.
-func (h *holding) swift() int64 { return h.granted.Tokens - h.moved - h.left.Load() }
+func (h *holding) swift() int64 { return min(h.taken.Load(), h.granted.Tokens) - h.moved }
 
-// takeAll takes n tokens or none, for Allow.
+// takeAll takes n tokens or none, for Allow, in one step that is never tried again: on
+// many cores a look before it would cost as much. Where several are asked for and others
+// leave too few between the look and the step, those few are lost.
 func (h *holding) takeAll(n int64) bool {
-	for {
-		have := h.left.Load()
-		if have < n {
-			return false
-		}
-		if h.left.CompareAndSwap(have, have-n) {
-			return true
-		}
+	if n > 1 && h.left() < n {
+		return false
 	}
+	return h.taken.Add(n) <= h.granted.Tokens
 }
 
 // point notes that n more had been spent at an instant.

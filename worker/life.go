@@ -58,7 +58,8 @@ func (p *Pool) Restart(now time.Duration) {
 	for _, r := range p.requests {
 		r.unbind()
 	}
-	p.requests, p.refill, p.givenUp, p.overspends = nil, nil, nil, nil
+	p.requests, p.refill, p.givenUp = nil, nil, nil
+	p.overspendsRestart()
 	p.owed, p.due = 0, Forever
 	p.Tick(now)
 }

@@ -8,25 +8,26 @@ import (
 	"ration/lease"
 )
 
-// overspent is what calls of a lease used beyond what they had asked for. It is told
-// until it is acknowledged, also when nothing else of the lease is left.
+// overspent is what calls used beyond what they had asked for. It is told under an id of
+// its own until that is acknowledged: so what a copy tells is told once, whatever became
+// of the leases, of who answered for them, or of this holder's incarnation.
 type overspent struct {
 	lease.Count
-	said bool
+	told bool // ever: its id stands for so much from then on
+	said bool // and nobody has said yet that it was not heard
 }
 
 // overspend notes what a call used beyond its cost.
-func (p *Pool) overspend(now time.Duration, c *Call, tokens int64, units lease.Units) {
+func (p *Pool) overspend(now time.Duration, tokens int64, units lease.Units) {
 	if tokens == 0 && len(units) == 0 {
 		return
 	}
-	i := slices.IndexFunc(p.overspends, func(o overspent) bool { return o.ID == c.lease })
-	if i < 0 {
-		i = len(p.overspends)
-		p.overspends = append(p.overspends, overspent{Count: lease.Count{ID: c.lease, Keys: p.keys}})
+	last := len(p.overspends) - 1
+	if last < 0 || p.overspends[last].told {
+		p.overspends = append(p.overspends, overspent{Count: lease.Count{ID: p.ids(), Keys: p.keys}})
+		last++
 	}
-	o := &p.overspends[i]
-	o.said = false
+	o := &p.overspends[last]
 	o.Over = min(o.Over+tokens, algo.MaxLimit)
 	p.books.Overspent += tokens
 	for _, u := range units {
@@ -40,10 +41,8 @@ func (p *Pool) overspend(now time.Duration, c *Call, tokens int64, units lease.U
 func (p *Pool) tellOverspends(counts []lease.Count, heartbeat bool) []lease.Count {
 	for i := range p.overspends {
 		if o := &p.overspends[i]; heartbeat || !o.said {
-			o.said = true
-			told := o.Count
-			told.OverUnits = slices.Clone(o.OverUnits)
-			counts = append(counts, told)
+			o.told, o.said = true, true
+			counts = append(counts, o.Count)
 		}
 	}
 	return counts
@@ -51,21 +50,28 @@ func (p *Pool) tellOverspends(counts []lease.Count, heartbeat bool) []lease.Coun
 
 // overspendsTold forgets what a report told that has been answered.
 func (p *Pool) overspendsTold(counts []lease.Count) {
-	for i := range counts {
-		c := &counts[i]
-		p.overspends = slices.DeleteFunc(p.overspends, func(o overspent) bool {
-			return o.ID == c.ID && c.Over >= o.Over && c.OverUnits.Covers(o.OverUnits)
-		})
-	}
+	p.overspends = slices.DeleteFunc(p.overspends, func(o overspent) bool { return named(counts, o.ID) })
 }
 
 // overspendsUntold says that what a report told was not answered, if it told of any.
 func (p *Pool) overspendsUntold(counts []lease.Count) (again bool) {
 	for i := range p.overspends {
-		o := &p.overspends[i]
-		if slices.ContainsFunc(counts, func(c lease.Count) bool { return c.ID == o.ID }) {
+		if o := &p.overspends[i]; named(counts, o.ID) {
 			o.said, again = false, true
 		}
 	}
 	return again
+}
+
+// overspendsRestart lets the new incarnation tell what nobody has acknowledged, under
+// ids of its own. What was heard and not acknowledged is counted twice, which is safe.
+func (p *Pool) overspendsRestart() {
+	for i := range p.overspends {
+		o := &p.overspends[i]
+		o.ID, o.told, o.said = p.ids(), false, false
+	}
+}
+
+func named(counts []lease.Count, id lease.ID) bool {
+	return slices.ContainsFunc(counts, func(c lease.Count) bool { return c.ID == id })
 }

@@ -148,7 +148,7 @@ func (p *Pool) Spend(now time.Duration, c *Call) bool {
 		return false
 	}
 	p.taken.remove(c)
-	c.state, c.sent, c.lease = Running, now, c.parts[0].from.id
+	c.state, c.sent = Running, now
 	p.lastSpend = now
 	if c.slotOf != nil {
 		p.running = append(p.running, c)
@@ -227,7 +227,7 @@ func (p *Pool) Settle(now time.Duration, c *Call, used int64, units ...lease.Uni
 		used, usedUnits, over, overUnits = c.cost, c.Units(), 0, nil
 	}
 	if c.state == Running || c.state == Lost {
-		p.overspend(now, c, over, overUnits)
+		p.overspend(now, over, overUnits)
 	}
 	if c.state != Running {
 		if c.state == Lost {

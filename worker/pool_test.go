@@ -205,11 +205,40 @@ func TestOverspendIsToldUntilItIsAcknowledged(t *testing.T) {
 	require.EqualValues(t, 4, over(again))
 	beat, _ := d.Report(d.now, true)
 	require.EqualValues(t, 4, over(beat), "a heartbeat names it")
+	require.NoError(t, d.Settle(d.now, d.has(5, 5), 8))
 	d.Replied(d.now, lease.Report{Counts: beat}, lease.Reply{})
 	beat, _ = d.Report(d.now, true)
-	require.Zero(t, over(beat))
+	require.EqualValues(t, 3, over(beat), "what came meanwhile, and no more")
+	d.Restart(d.now)
+	afresh, _ := d.Report(d.now, true)
+	require.EqualValues(t, 3, over(afresh), "a new incarnation tells it")
+	require.NotEqual(t, beat[len(beat)-1].ID, afresh[len(afresh)-1].ID)
+	d.Replied(d.now, lease.Report{Counts: afresh}, lease.Reply{})
 	d.pass(10 * time.Second)
 	require.True(t, d.Idle())
+}
+
+// Of two calls of one lease each overspend is owed, also when the first is acknowledged.
+func TestEachOverspendOfALeaseIsOwed(t *testing.T) {
+	policy, err := lease.ParsePolicy("test", []byte("limits: [{key: k, rules: [100/1h]}]"))
+	require.NoError(t, err)
+	l := lease.NewLedger(policy, lease.DefaultConfig())
+	d := newDesk(t)
+	first := d.has(5, 10)
+	second := d.Ask(d.now, 5, false, Forever)
+	require.True(t, d.Spend(d.now, second))
+	for _, c := range []*Call{first, second} {
+		require.NoError(t, d.Settle(d.now, c, 9))
+		for range 2 { // a copy changes nothing
+			counts, _ := d.Report(d.now, true)
+			report := lease.Report{Holder: counts[0].ID.Holder, Counts: counts}
+			l.Turn(1, []lease.Message{{Report: &report}})
+			d.Unreported(d.now, report)
+		}
+		counts, _ := d.Report(d.now, true)
+		d.Replied(d.now, lease.Report{Counts: counts}, lease.Reply{})
+	}
+	require.EqualValues(t, 8, l.Status(1, "k").Keys[0].Windows[0].Spent)
 }
 
 // A call may end long after its lease: what it used more is told all the same.

@@ -166,6 +166,7 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 	if h.run && a.Granted.Tokens > 0 {
 		p.agree()
 	}
+	h.taken.Store(h.granted.Tokens) // until it is put on the shelf
 	h.backAt = h.deadline - min((h.deadline-now)/4, p.cfg.Batch)
 	for _, u := range a.Granted.Units {
 		h.units = append(h.units, unitStock{unit: u.Unit, granted: u.N})

@@ -66,7 +66,7 @@ func (p *Pool) agree() {
 }
 
 // ran says that all of a run is accounted for: who waits for it can be told.
-func (p *Pool) ran(h *holding) bool { return h.run && h.left.Load() == 0 && h.open == 0 }
+func (p *Pool) ran(h *holding) bool { return h.run && h.left() == 0 && h.open == 0 }
 
 // points is how many points of a lease wait to be acknowledged before some are
 // merged. There is one for each spend of a run, so it is told of after half as many

@@ -23,7 +23,7 @@ func (p *Pool) take(now time.Duration, c *Call) bool {
 			c.parts = append(c.parts, part{h, n})
 			short -= n
 		}
-		if h.left.Load() == 0 {
+		if h.left() == 0 {
 			empty++
 		}
 		if short == 0 {
@@ -90,7 +90,7 @@ func (p *Pool) atHand(now time.Duration) int64 {
 	var n int64
 	for _, h := range p.stock {
 		if now < h.deadline {
-			n += h.left.Load()
+			n += h.left()
 		}
 	}
 	return n
@@ -168,7 +168,7 @@ func (p *Pool) drop(h *holding) {
 func (p *Pool) returnAbove(now time.Duration, keep int64, units lease.Units) {
 	p.returnUnitsAbove(now, units)
 	for _, h := range p.stock {
-		have := h.left.Load()
+		have := h.left()
 		kept := min(have, keep)
 		keep -= kept
 		p.giveReturn(now, h, h.take(have-kept))

@@ -55,8 +55,8 @@ func TestClockIsReadAfterTheTake(t *testing.T) {
 				h := l.lane.Load().pool.live.Load()
 				require.NotNil(t, h, "there are tokens at hand")
 
-				before, atReading := h.left.Load(), int64(-1)
-				stop = func() { atReading = h.left.Load() }
+				before, atReading := h.left(), int64(-1)
+				stop = func() { atReading = h.left() }
 				w.clock.looked.Store(-int64(time.Second)) // so that this reading looks
 				require.True(t, spend(l))
 				stop = nil
@@ -87,7 +87,7 @@ func TestWhatIsSeenBeforeTheClockIsReadIsNoSpend(t *testing.T) {
 		h := lane.pool.live.Load()
 		require.NotNil(t, h, "there are tokens at hand")
 
-		before := h.left.Load()
+		before := h.left()
 		look = func() {
 			look = nil
 			lane.mu.Lock()
@@ -97,6 +97,6 @@ func TestWhatIsSeenBeforeTheClockIsReadIsNoSpend(t *testing.T) {
 		w.clock.looked.Store(-int64(time.Second)) // so that this reading looks
 		require.True(t, l.AllowN(3), "there are more")
 		require.EqualValues(t, 3, h.missed.Load(), "what may be dated before its spend")
-		require.Equal(t, before-6, h.left.Load())
+		require.Equal(t, before-6, h.left())
 	})
 }

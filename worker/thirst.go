@@ -174,7 +174,7 @@ func (p *Pool) publish(now time.Duration) {
 	var live *holding
 	if p.line.count == 0 && !p.closed && p.known && !p.terms.Concurrent && !p.spaced() {
 		for _, h := range p.stock {
-			if now < h.deadline && h.left.Load() > 0 {
+			if now < h.deadline && h.left() > 0 {
 				live = h
 				break
 			}

@@ -32,10 +32,10 @@ func (p *Pool) resolveAfter() time.Duration { return p.reportAfter() / 2 }
 // its own instant. Look first and read the clock after, so that no spend is
 // dated early. Without it a spend is dated a Tick later.
 func (p *Pool) Look() {
-	p.looks.Add(1)
 	for _, h := range p.allowed {
 		h.looked = h.swift()
 	}
+	p.looks.Add(1) // after: who finds the number unchanged has read the clock before
 }
 
 // swift takes and spends n tokens of a lease, at an instant that is read after the

@@ -65,7 +65,7 @@ func (h *holding) stored() bool {
 			return true
 		}
 	}
-	return h.left.Load() > 0
+	return h.left() > 0
 }
 
 // unitsAtHand are the units that could be taken now.

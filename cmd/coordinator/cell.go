@@ -141,6 +141,7 @@ func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error 
 	return c.link.serve(ctx, bus.ServeConfig{
 		Lessor:     l,
 		Epoch:      l.Epoch,
+		Spread:     l.Spread(),
 		Cell:       c.site.cell,
 		Partitions: len(c.site.parts),
 		Partition:  p.n,

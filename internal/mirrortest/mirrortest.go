@@ -44,7 +44,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Mirror) {
 func Seat(number uint64) lease.Seat {
 	return lease.Seat{
 		Epoch: lease.Epoch{Number: number, Mark: math.MaxUint64 - number}, Name: fmt.Sprintf("c %d/ä", number), Partitions: 1, Mirror: math.MaxUint64 - 7,
-		Pulse: lease.Pulse{Beat: math.MaxUint64, Instant: 1_800_000_000_123_456_789, Wall: 1_800_000_001_123_456_789},
+		Pulse: lease.Pulse{Beat: math.MaxUint64, Instant: 1_800_000_000_123_456_789, Wall: 1_800_000_001_123_456_789, Holders: 3},
 	}
 }
 
@@ -112,7 +112,7 @@ func seat(t *testing.T, m Mirror) {
 		require.Equal(t, want, got)
 	}
 	same()
-	want.Pulse = lease.Pulse{Beat: 1, Instant: math.MinInt64, Wall: math.MaxInt64}
+	want.Pulse = lease.Pulse{Beat: 1, Instant: math.MinInt64, Wall: math.MaxInt64, Holders: math.MaxInt32}
 	require.NoError(t, m.Renew(t.Context(), e, want.Pulse))
 	same()
 	want.Pulse.Instant, want.Pulse.Wall, want.Seq = 17, 18, 1

@@ -31,7 +31,7 @@ type Admin struct {
 	mu      sync.Mutex
 	members map[*serving]struct{}
 	service micro.Service
-	desk    *statusDesk
+	clerk   *clerk
 }
 
 // NewAdmin gives what the partitions that are served on a connection have in common.
@@ -68,9 +68,9 @@ func (a *Admin) enter(s *serving) error {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	desk := &statusDesk{most: a.nc.MaxPayload(), status: a.cfg.Status, cancel: cancel}
-	a.desk = desk
-	return service.AddEndpoint("status", micro.HandlerFunc(func(r micro.Request) { desk.reply(ctx, r) }),
+	c := newStatusClerk(a.nc.MaxPayload())
+	c.cancel, a.clerk = cancel, c
+	return service.AddEndpoint("status", micro.HandlerFunc(func(r micro.Request) { teller(a.cfg.Status).reply(ctx, c, r) }),
 		micro.WithEndpointSubject(statusSubject(a.cfg.Cell)),
 		micro.WithEndpointPendingLimits(64, 1<<20))
 }
@@ -84,8 +84,8 @@ func (a *Admin) leave(s *serving) {
 		return
 	}
 	_ = a.service.Stop() // fails only where the connection has ended it
-	a.desk.close()
-	a.service, a.desk = nil, nil
+	a.clerk.close()
+	a.service, a.clerk = nil, nil
 }
 
 // statistics adds up those of all partitions that are served.
@@ -117,11 +117,11 @@ type statistics struct {
 // announce lets the coordinator be found, and tells the status of the partition.
 func (s *serving) announce(ctx context.Context) error {
 	if s.cfg.Status != nil {
-		s.desk = &statusDesk{most: s.nc.MaxPayload(), status: s.cfg.Status}
+		s.clerk = newStatusClerk(s.nc.MaxPayload())
 		subject := partitionStatusSubject(s.cfg.Cell, s.cfg.Partition)
 		s.unwatch = append(s.unwatch, s.onForbidden(subject))
 		sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) {
-			body, err := s.desk.answer(ctx, m.Data)
+			body, err := teller(s.cfg.Status).answer(ctx, s.clerk, m.Data)
 			if err != nil {
 				body = encodeError(err)
 			}
@@ -151,7 +151,7 @@ func (s *serving) withdraw() {
 		_ = s.questions.Unsubscribe() // fails only where the connection has ended it
 	}
 	// Its last question may be under way, on a goroutine of the connection.
-	s.desk.close()
+	s.clerk.close()
 	s.resets.close()
 }
 

@@ -15,6 +15,9 @@ import (
 // DefaultURL is where a coordinator with an embedded NATS server listens.
 const DefaultURL = "nats://127.0.0.1:4222"
 
+// Conn is a connection to a NATS system, for those who only hand it on.
+type Conn = nats.Conn
+
 // ConnectConfig says how to connect. The zero value is complete: no
 // credentials, half a second for first contact. The credentials mean what the
 // nats command means by the flags and variables named beside them.

@@ -21,15 +21,14 @@ func (s *serving) answerResets(ctx context.Context) error {
 	if s.cfg.ResetClock == nil {
 		return nil
 	}
-	reset := func(ctx context.Context, _ lease.Key) (any, error) { return s.cfg.ResetClock(ctx) }
-	s.resets.desk = &statusDesk{most: s.nc.MaxPayload(), status: reset}
+	s.resets.clerk = &clerk{tells: "the reset", remedy: "give the coordinator a shorter name", most: s.nc.MaxPayload()}
 	subject := resetSubject(s.cfg.Cell, s.cfg.Partition)
 	s.unwatch = append(s.unwatch, s.onForbidden(subject))
 	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) {
 		err := decodeReset(m.Data)
 		var body []byte
 		if err == nil {
-			body, err = s.resets.desk.answer(ctx, m.Data)
+			body, err = s.resets.clerk.answer(ctx, s.cfg.ResetClock)
 		}
 		if err != nil {
 			body = encodeError(err)
@@ -42,15 +41,15 @@ func (s *serving) answerResets(ctx context.Context) error {
 
 // resets is what answers questions to take the wall clock.
 type resets struct {
-	sub  *nats.Subscription
-	desk *statusDesk
+	sub   *nats.Subscription
+	clerk *clerk
 }
 
 func (r *resets) close() {
 	if r.sub != nil {
 		_ = r.sub.Unsubscribe() // fails only where the connection has ended it
 	}
-	r.desk.close()
+	r.clerk.close()
 }
 
 // encodeReset and decodeReset: that the wall clock is to be taken. It says so, since an

@@ -14,10 +14,11 @@ func TestResetIsAskedOfOnePartition(t *testing.T) {
 	e := embed(t)
 	nc := dialed(t, e.URL(), ConnectConfig{})
 	resets := 0
+	var told any = map[string]int{"v": Format, "moved": 5}
 	var failure error
 	stop := serve(t, nc, ServeConfig{Lessor: granting(), Partitions: 2, Partition: 1, ResetClock: func(context.Context) (any, error) {
 		resets++
-		return map[string]int{"v": Format, "moved": 5}, failure
+		return told, failure
 	}})
 	c := NewClient(dialed(t, e.URL(), ConnectConfig{}), ClientConfig{})
 	ctx := bounded(t)
@@ -25,6 +26,9 @@ func TestResetIsAskedOfOnePartition(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"v": 1, "moved": 5}`, string(body))
 	require.Equal(t, 1, resets)
+	told = func() {}
+	_, err = c.ResetClock(ctx, 1)
+	require.ErrorContains(t, err, "the reset cannot be written")
 	failure = lease.ErrStopped
 	_, err = c.ResetClock(ctx, 1)
 	require.ErrorIs(t, err, lease.ErrStopped)
@@ -33,7 +37,7 @@ func TestResetIsAskedOfOnePartition(t *testing.T) {
 	stop()
 	_, err = c.ResetClock(ctx, 1)
 	require.ErrorIs(t, err, lease.ErrNoCoordinator)
-	require.Equal(t, 2, resets)
+	require.Equal(t, 3, resets)
 }
 
 // TestResetSaysWhatItResets: nothing is reset by a message that does not say so.

@@ -21,7 +21,7 @@ type serving struct {
 	stop    context.CancelCauseFunc
 
 	questions *nats.Subscription // for the status
-	desk      *statusDesk
+	clerk     *clerk
 	resets    resets
 
 	// cut ends the scope of requests under way, which outlives that of serving

@@ -20,10 +20,12 @@ func (l *Ledger) record() {
 	}
 	l.repay()
 	l.rewrite()
+	longer := broom + 2*l.dial.Apart
 	for _, a := range l.touched {
 		a.touched = false
 		a.change = uint32(len(l.turn.Changes))
-		c := Change{Key: a.key, Stale: a.blocked != 0, Whole: a.written != l.generation, Keep: min(l.lasts(a.contract), math.MaxInt64-broom-2*l.dial.Apart) + broom + 2*l.dial.Apart, Windows: make([]WindowRecord, len(a.windows))}
+		keep := min(l.lasts(a.contract), math.MaxInt64-longer) + longer
+		c := Change{Key: a.key, Stale: a.blocked != 0, Whole: a.written != l.generation, Keep: keep, Windows: make([]WindowRecord, len(a.windows))}
 		if c.Whole {
 			a.copied = nil
 			c.Batches = l.batches(a)

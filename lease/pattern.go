@@ -2,7 +2,6 @@ package lease
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -114,14 +113,54 @@ func parseName(text string) (string, *fault) {
 	return name, nil
 }
 
-// meets says that a key of as many segments matches both patterns.
-func (p Pattern) meets(q Pattern) bool {
-	if p.text == "" || q.text == "" {
-		return false // one was complained of
-	}
+// common gives a key of as many segments that both patterns match, and no pattern that
+// has a literal where both have a name; false if there is none.
+func (p Pattern) common(q Pattern) (Key, bool) {
 	_, ours, _ := parsePattern(p.text)
 	_, theirs, _ := parsePattern(q.text)
-	return slices.EqualFunc(ours, theirs, func(a, b segment) bool { return a.named || b.named || a.literal == b.literal })
+	if len(ours) != len(theirs) {
+		return "", false
+	}
+	for i := range ours {
+		switch a, b := &ours[i], theirs[i]; {
+		case a.named:
+			*a = b
+		case !b.named && a.literal != b.literal:
+			return "", false
+		}
+	}
+	key := example(ours)
+	return key, len(key) <= MaxKeyLen
+}
+
+// example is a key that the pattern matches, in which no literal of another stands
+// where it has a name.
+func (p Pattern) example() Key {
+	_, segments, _ := parsePattern(p.text)
+	return example(segments)
+}
+
+func example(segments []segment) Key {
+	parts := make([]string, len(segments))
+	for i, s := range segments {
+		if parts[i] = s.literal; s.named {
+			parts[i] = "\xff" // no policy has it: they are UTF-8
+		}
+	}
+	return Key(strings.Join(parts, "/"))
+}
+
+// literaler says that p is more literal than q, which matches some of the same keys of as
+// many segments: the first segment decides that is literal in one and a name in the other.
+func (p Pattern) literaler(q Pattern) bool {
+	_, ours, _ := parsePattern(p.text)
+	_, theirs, _ := parsePattern(q.text)
+	for i := range ours {
+		if ours[i].named != theirs[i].named {
+			return theirs[i].named
+		}
+	}
+	return false
 }
 
 // shape is what two patterns have in common that match the same keys.

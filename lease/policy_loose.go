@@ -50,7 +50,7 @@ func (p *Policy) looser(rules []algo.Rule, found Loose) (all []Loose) {
 			}
 			if m.Plan != nil && parent {
 				if under, ok := tighter(found.Rule, m.Plan.Rules); ok {
-					a := p.assignmentOf(m.Prefix, m.Plan)
+					a := p.assignmentOf(m.Prefix)
 					found.Under, found.UnderPlan, found.UnderKey, found.UnderLine = under, m.Plan.Name, a.Pattern, a.Line
 					all = append(all, found)
 					break
@@ -61,11 +61,10 @@ func (p *Policy) looser(rules []algo.Rule, found Loose) (all []Loose) {
 	return all
 }
 
-// assignmentOf gives the assignment by which a prefix has its plan.
-func (p *Policy) assignmentOf(prefix Key, plan *Plan) Assignment {
-	var found Assignment
+// assignmentOf gives the assignment by which a prefix has its plan: the most literal one.
+func (p *Policy) assignmentOf(prefix Key) (found Assignment) {
 	for _, a := range p.Assigned {
-		if a.Plan == plan && a.Pattern.matches(prefix) {
+		if a.Pattern.matches(prefix) && (found.Plan == nil || a.Pattern.literaler(found.Pattern)) {
 			found = a
 		}
 	}
@@ -80,19 +79,6 @@ func tighter(r algo.Rule, rules []algo.Rule) (algo.Rule, bool) {
 		}
 	}
 	return algo.Rule{}, false
-}
-
-// example is a key that the pattern matches, in which no literal of another stands
-// where it has a name.
-func (p Pattern) example() Key {
-	_, segments, _ := parsePattern(p.text)
-	parts := make([]string, len(segments))
-	for i, s := range segments {
-		if parts[i] = s.literal; s.named {
-			parts[i] = "\xff" // no policy has it: they are UTF-8
-		}
-	}
-	return Key(strings.Join(parts, "/"))
 }
 
 // matches says that the pattern matches exactly this key.

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,4 +38,44 @@ assign:
 		`11 {account} "gold" 9 concurrent < 2 {account} "" 4 concurrent`,
 	}, told)
 	require.Empty(t, policy(t, "limits: [{key: a, rules: [10/1s]}, {key: a/b, rules: [10/1s, 5/1s fixed]}]").Loose())
+}
+
+// TestLooseUnderThePlanThatBinds: by the most literal of the assignments, wherever it stands.
+func TestLooseUnderThePlanThatBinds(t *testing.T) {
+	for _, assign := range []string{
+		"  acme/{b}: p\n  \"{a}/{b}\": p\n  \"{a}/x\": p\n",
+		"  \"{a}/x\": p\n  \"{a}/{b}\": p\n  acme/{b}: p\n",
+	} {
+		p := policy(t, "limits:\n  - {key: acme/x/y, rules: [20/1s]}\n  - {key: beta/x/y, rules: [20/1s]}\nplans:\n  p: {rules: [10/1s]}\nassign:\n"+assign)
+		var under []string
+		for _, l := range p.Loose() {
+			under = append(under, l.UnderKey.String())
+		}
+		require.Equal(t, []string{"acme/{b}", "{a}/x"}, under, assign)
+	}
+}
+
+// TestGuardsOfAPlan: the rules of a plan have the guard of the limit that binds the key.
+func TestGuardsOfAPlan(t *testing.T) {
+	p := policy(t, `
+limits:
+  - {key: "{a}", rules: [10/1s], guard: 5ms}
+  - {key: acme, rules: [10/1s], guard: 9ms}
+  - {key: beta, rules: [10/1s], guard: 1ms}
+  - {key: gamma, rules: [10/1s]}
+plans:
+  all: {rules: [10/1s]}
+  one: {rules: [10/1s]}
+  free: {rules: [10/1s]}
+  none: {rules: [10/1s]}
+assign:
+  "{a}": all
+  acme: one
+  gamma: one
+  acme/search: free
+`[1:])
+	for i, want := range [][2]time.Duration{{1 * time.Millisecond, 5 * time.Millisecond}, {0, 9 * time.Millisecond}, {}, {}} {
+		shortest, longest := p.Guards(&p.Plans[i])
+		require.Equal(t, want, [2]time.Duration{shortest, longest}, p.Plans[i].Name)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -40,6 +41,7 @@ func (r *reader) plans(f field, p *Policy) {
 // assign reads which keys have which plan.
 func (r *reader) assign(f field, p *Policy) {
 	first := map[string]Assignment{}
+	var places []place
 	for _, v := range r.mapping(f, `write which keys have which plan, such as "{account}": free`) {
 		key, ok := r.name(v, "the key", MaxKeyLen)
 		if !ok {
@@ -56,26 +58,60 @@ func (r *reader) assign(f field, p *Policy) {
 		}
 		a := Assignment{Pattern: pattern, Plan: plan, Line: key.at.line}
 		first[pattern.shape] = a
-		r.starved(key.at, a, p)
-		p.Assigned = append(p.Assigned, a)
+		p.Assigned, places = append(p.Assigned, a), append(places, key.at)
 		p.root.plant(segments).bound.Plan = plan
+	}
+	for i, a := range p.Assigned { // all of them, since one may keep the keys of another from its plan
+		r.starved(places[i], a, p)
 	}
 }
 
-// starved complains of rules of a plan that grant nothing under the guard of a limit
-// of the same keys.
+// starved complains of rules of a plan that grant nothing under the guard of a limit that
+// binds some of the same keys.
 func (r *reader) starved(at place, a Assignment, p *Policy) {
-	for _, l := range p.Limits {
-		if !l.Pattern.meets(a.Pattern) {
-			continue
-		}
+	for i := range p.Limits {
+		l := &p.Limits[i]
 		for _, rule := range a.Plan.Rules {
-			if problem, _ := rule.Starved(l.Guard); problem != "" {
+			if problem, _ := rule.Starved(l.Guard); problem != "" && p.meet(l, a) {
 				r.add(at, fmt.Sprintf("the plan %s has %s here: %s (the limit on line %d)", a.Plan.Name, rule, problem, l.Line),
 					"give the keys another plan, or the limit a shorter guard")
 			}
 		}
 	}
+}
+
+// meet says that some key is bound by both the limit and the assignment: no more literal
+// ones of that depth keep it from them.
+func (p *Policy) meet(l *Limit, a Assignment) bool {
+	key, ok := l.Pattern.common(a.Pattern)
+	if !ok {
+		return false
+	}
+	return p.boundOf(key).Limit == l && p.assignmentOf(key).Pattern == a.Pattern
+}
+
+// Guards gives the shortest and the longest guard that the rules of a plan have on any key,
+// which are those of the limits of the same keys.
+func (p *Policy) Guards(plan *Plan) (shortest, longest time.Duration) {
+	found := false
+	note := func(guard time.Duration) {
+		if !found {
+			shortest, longest, found = guard, guard, true
+		}
+		shortest, longest = min(shortest, guard), max(longest, guard)
+	}
+	for _, a := range p.Assigned {
+		if a.Plan != plan {
+			continue
+		}
+		note(p.boundOf(a.Pattern.example()).Guard())
+		for i := range p.Limits {
+			if l := &p.Limits[i]; (l.Guard < shortest || l.Guard > longest) && p.meet(l, a) {
+				note(l.Guard)
+			}
+		}
+	}
+	return shortest, longest
 }
 
 // assigned gives the plan that a value names, or nil after a complaint.

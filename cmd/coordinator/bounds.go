@@ -8,10 +8,11 @@ import (
 	"ration/algo"
 )
 
-// checkRule works out what a rule means at its worst.
-func checkRule(r algo.Rule, guard time.Duration) checkedRule {
-	worst, text := worst(r, guard)
-	c := checkedRule{Rule: r.String(), WorstText: text, Memory: memory(r, guard)}
+// checkRule works out what a rule means at its worst: under a longer guard a window sees
+// less, and is dearer to keep.
+func checkRule(r algo.Rule, shortest, longest time.Duration) checkedRule {
+	worst, text := worst(r, shortest)
+	c := checkedRule{Rule: r.String(), WorstText: text, Memory: memory(r, longest)}
 	if r.Kind != algo.Unlimited {
 		c.Worst = &worst
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -158,19 +159,28 @@ func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error 
 // count notes that a partition is served from now on, or no more, and says what people
 // wait for.
 func (c *cell) count(p *part, by int) {
+	if line := c.counted(p, by); line != "" {
+		c.voice.Say("%s", line)
+	}
+}
+
+// counted is count without the saying, which may take long: renewals need mu. It gives
+// what is to be said.
+func (c *cell) counted(p *part, by int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if was := p.serving.Swap(by > 0); was == (by > 0) {
-		return
+		return ""
 	}
 	c.led += by
 	switch {
 	case by < 0:
 	case c.led == len(c.site.parts):
-		c.voice.Say("%s", c.all)
+		return c.all
 	case c.site.standsBy:
-		c.voice.Say("%s leads partition %d of cell %s, %d of %d", c.site.name, p.n, c.site.cell, c.led, len(c.site.parts))
+		return fmt.Sprintf("%s leads partition %d of cell %s, %d of %d", c.site.name, p.n, c.site.cell, c.led, len(c.site.parts))
 	}
+	return ""
 }
 
 // known is what others are told.

@@ -217,3 +217,30 @@ func TestLostSeatDisturbsNoOther(t *testing.T) {
 		require.True(t, seat.Vacant, "partition %d is handed over", n)
 	}
 }
+
+// clogged is a writer that takes nothing before it is freed.
+type clogged struct{ wants, freed chan struct{} }
+
+func (c clogged) Write(p []byte) (int, error) {
+	c.wants <- struct{}{}
+	<-c.freed
+	return len(p), nil
+}
+
+// TestWhatIsSaidHoldsNobodyUp: a full pipe would freeze all renewals, which need the lock.
+func TestWhatIsSaidHoldsNobodyUp(t *testing.T) {
+	err := clogged{make(chan struct{}), make(chan struct{})}
+	s := divided(nil)
+	c := &cell{site: s, voice: cli.Logging{}.Voice("a", cli.Streams{Out: err, Err: err})}
+	said := make(chan struct{})
+	go func() {
+		c.count(s.parts[0], 1)
+		close(said)
+	}()
+	<-err.wants
+	free := c.mu.TryLock()
+	close(err.freed)
+	<-said
+	require.True(t, free, "the lock is held while it is written")
+	require.Equal(t, 1, c.led)
+}

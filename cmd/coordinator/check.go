@@ -18,7 +18,7 @@ type checkCommand struct {
 
 // Help is the part of the help below the flags' summary.
 func (*checkCommand) Help() string {
-	return `Prints each limit with its rules: the worst any window as long as the rule's period can see, and the memory a key costs. Rules that never bind, since a parent allows no more, are named. A bad policy is refused whole, with the line and column of each error.
+	return `Prints each limit and each plan with its rules: the worst any window as long as the rule's period can see, and the most memory a key costs. The guard of a key's limit is that of its plan too; where the keys of a plan have several, the shortest gives the worst window and the longest the memory. Rules that never bind, since a parent allows no more, are named. A bad policy is refused whole, with the line and column of each error.
 
 Example:
 
@@ -65,9 +65,20 @@ type checkedLimit struct {
 }
 
 type checkedPlan struct {
-	Plan  string        `json:"plan"`
-	Line  int           `json:"line"`
-	Rules []checkedRule `json:"rules"`
+	Plan string `json:"plan"`
+	Line int    `json:"line"`
+	// Guard and LongestGuard are the shortest and the longest of the limits of its keys.
+	Guard        string        `json:"guard"`
+	LongestGuard string        `json:"longest_guard"`
+	Rules        []checkedRule `json:"rules"`
+}
+
+// guards are those of a plan, for people.
+func (p *checkedPlan) guards() string {
+	if p.Guard != p.LongestGuard {
+		return p.Guard + " to " + p.LongestGuard
+	}
+	return p.Guard
 }
 
 type assigned struct {
@@ -119,14 +130,16 @@ func checkedPolicy(file string, p *lease.Policy) checked {
 	for _, l := range p.Limits {
 		limit := checkedLimit{Key: l.Pattern.String(), Line: l.Line, Guard: l.Guard.String()}
 		for _, r := range l.Rules {
-			limit.Rules = append(limit.Rules, checkRule(r, l.Guard))
+			limit.Rules = append(limit.Rules, checkRule(r, l.Guard, l.Guard))
 		}
 		c.Limits = append(c.Limits, limit)
 	}
-	for _, plan := range p.Plans {
-		checked := checkedPlan{Plan: plan.Name, Line: plan.Line}
+	for i := range p.Plans {
+		plan := &p.Plans[i]
+		shortest, longest := p.Guards(plan)
+		checked := checkedPlan{Plan: plan.Name, Line: plan.Line, Guard: shortest.String(), LongestGuard: longest.String()}
 		for _, r := range plan.Rules {
-			checked.Rules = append(checked.Rules, checkRule(r, 0))
+			checked.Rules = append(checked.Rules, checkRule(r, shortest, longest))
 		}
 		c.Plans = append(c.Plans, checked)
 	}
@@ -185,17 +198,13 @@ func printCheck(s cli.Streams, c checked) error {
 		fmt.Fprintln(s.Out, "mirror: available: while the mirror is away grants go on, and are forgotten if the leader dies then")
 	}
 	for _, l := range c.Limits {
-		fmt.Fprintf(s.Out, "\n%s  (line %d", cli.Printable(l.Key, 200), l.Line)
-		if l.Guard != "0s" {
-			fmt.Fprintf(s.Out, ", guard %s", l.Guard)
-		}
-		fmt.Fprintln(s.Out, ")")
+		printHead(s, l.Key, l.Line, l.Guard)
 		if err := printRules(s, l.Rules); err != nil {
 			return err
 		}
 	}
 	for _, plan := range c.Plans {
-		fmt.Fprintf(s.Out, "\nplan %s  (line %d)\n", cli.Printable(plan.Plan, 200), plan.Line)
+		printHead(s, "plan "+plan.Plan, plan.Line, plan.guards())
 		if err := printRules(s, plan.Rules); err != nil {
 			return err
 		}
@@ -212,6 +221,14 @@ func printCheck(s cli.Streams, c checked) error {
 		fmt.Fprintf(s.Out, "  %v: %v\n", l.ruleOf, l.Under)
 	}
 	return nil
+}
+
+func printHead(s cli.Streams, of string, line int, guard string) {
+	fmt.Fprintf(s.Out, "\n%s  (line %d", cli.Printable(of, 200), line)
+	if guard != "0s" {
+		fmt.Fprintf(s.Out, ", guard %s", guard)
+	}
+	fmt.Fprintln(s.Out, ")")
 }
 
 func printRules(s cli.Streams, rules []checkedRule) error {

@@ -19,9 +19,10 @@
 // somebody leads its cell there, and if so does not start. With --redis any
 // number stand by, and --partitions divides the cell by tenant among them.
 //
-// HTTP has /healthz (the process lives and takes turns), /readyz (it is
-// connected to NATS, leads or stands by, and answers; the body says what is
-// missing) and /metrics for Prometheus. No metric has a key in its labels.
+// HTTP has /healthz (the process lives, and takes turns or waits for its mirror),
+// /readyz (it is connected to NATS, and leads or, while Redis answers it, stands
+// by; the body says what is missing) and /metrics for Prometheus. No metric has a
+// key in its labels.
 //
 // SIGTERM and SIGINT drain: it takes no more requests, answers what has arrived
 // and exits with 0. A second signal ends it at once, with 143 or 130.

@@ -14,7 +14,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%s: %s\n", r, checkRule(r, 0).WorstText)
+		fmt.Printf("%s: %s\n", r, checkRule(r, 0, 0).WorstText)
 	}
 	// Output:
 	// 100/1m: at most 100 in any 1m

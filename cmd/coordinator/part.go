@@ -36,6 +36,25 @@ func (p *part) lead(l *coordinator.Leader) (end func()) {
 	}
 }
 
+// waits says that the turn loop waits for its mirror, which does not answer.
+func (p *part) waits() bool {
+	l := p.leader.Load()
+	return l != nil && l.MirrorAway()
+}
+
+// standsBy gives nil if the partition, which is not served here, would be if its leader
+// went, or why not.
+func (p *part) standsBy() error {
+	_, _, leads := p.coord.Known()
+	switch {
+	case leads:
+		return errors.New("it has the seat, and serves nobody until Redis answers")
+	case !p.coord.Well():
+		return errors.New("Redis does not answer")
+	}
+	return nil
+}
+
 // summary asks the turn loop for the totals.
 func (p *part) summary(ctx context.Context) (lease.Status, error) {
 	return p.look(ctx, (*coordinator.Leader).Summary)

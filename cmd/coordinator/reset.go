@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"ration/bus"
@@ -35,7 +36,7 @@ func (c *resetCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams
 	if !c.Clock {
 		return cli.Misuse("nothing is to be reset; give --clock to take the wall clock")
 	}
-	if err := cli.CheckNATS(c.Nats); err != nil {
+	if err := c.Locate(&c.Connection, s); err != nil {
 		return err
 	}
 	config, err := c.Config("coordinator reset", c.Voice(name, s).Log)
@@ -50,9 +51,10 @@ func (c *resetCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams
 	defer nc.Close()
 	where := bus.Redacted(nc.ConnectedUrl())
 	client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
-	ctx, cancel := context.WithTimeout(ctx, c.ConnectWait+2*time.Second)
+	wait := c.ConnectWait + 2*time.Second
+	asking, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	body, err := client.Status(ctx, "")
+	body, err := client.Status(asking, "")
 	if err != nil {
 		return c.failed(err, where)
 	}
@@ -61,23 +63,45 @@ func (c *resetCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams
 		return fmt.Errorf("the coordinator at %s tells no status (%w); see what serves cell %s there", where, err, c.Cell)
 	}
 	var failures []error
-	for n := range max(1, d.Divided) {
+	for n, o := range resetAll(ctx, max(1, d.Divided), wait, client.ResetClock) {
 		of := ""
 		if d.Divided > 1 {
 			of = fmt.Sprintf("partition %d: ", n)
 		}
-		body, err := client.ResetClock(ctx, n)
-		var r clockReset
-		if err == nil {
-			err = json.Unmarshal(body, &r)
-		}
-		if err != nil {
-			failures = append(failures, fmt.Errorf("%s%w", of, c.failed(err, where)))
+		if o.err != nil {
+			failures = append(failures, fmt.Errorf("%s%w", of, c.failed(o.err, where)))
 			continue
 		}
-		fmt.Fprintf(s.Out, "%s%s\n", of, r)
+		fmt.Fprintf(s.Out, "%s%s\n", of, o.reset)
 	}
 	return errors.Join(failures...)
+}
+
+// resetOutcome is what became of the question to one partition.
+type resetOutcome struct {
+	reset clockReset
+	err   error
+}
+
+// resetAll asks the leaders of all partitions at once, and gives what became of each: one
+// that does not answer takes no time from the others.
+func resetAll(ctx context.Context, partitions int, wait time.Duration, ask func(context.Context, int) (json.RawMessage, error)) []resetOutcome {
+	all := make([]resetOutcome, partitions)
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	var asking sync.WaitGroup
+	for n := range all {
+		asking.Go(func() {
+			o := &all[n]
+			body, err := ask(ctx, n)
+			if err == nil {
+				err = json.Unmarshal(body, &o.reset)
+			}
+			o.err = err
+		})
+	}
+	asking.Wait()
+	return all
 }
 
 // failed words what became of a question.

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,4 +20,29 @@ func TestResetSaysWhatItChanged(t *testing.T) {
 	} {
 		require.Equal(t, want, r.String())
 	}
+}
+
+// TestPartitionThatHangsTakesNoOthersTime: the others are asked, and those that fail are
+// told apart.
+func TestPartitionThatHangsTakesNoOthersTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		no := errors.New("no")
+		all := resetAll(t.Context(), 5, time.Second, func(ctx context.Context, n int) (json.RawMessage, error) {
+			switch n {
+			case 1:
+				<-ctx.Done()
+				return nil, ctx.Err()
+			case 2:
+				return nil, no
+			case 3:
+				return json.RawMessage("[]"), nil
+			}
+			return json.RawMessage(fmt.Sprintf(`{"moved": %d}`, n)), ctx.Err()
+		})
+		require.Equal(t, resetOutcome{reset: clockReset{Moved: 0}}, all[0])
+		require.ErrorIs(t, all[1].err, context.DeadlineExceeded)
+		require.ErrorIs(t, all[2].err, no)
+		require.Error(t, all[3].err)
+		require.Equal(t, resetOutcome{reset: clockReset{Moved: 4}}, all[4])
+	})
 }

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
-	"strings"
 
-	"ration/bus"
 	"ration/cmd/internal/cli"
 	"ration/lease"
 )
@@ -173,97 +170,4 @@ func address(flag, value, example string) error {
 		return cli.Misuse("--%s %q is no address; give one like %s", flag, value, example)
 	}
 	return nil
-}
-
-// link is the way to NATS: to a server elsewhere, or to one in this process.
-type link struct {
-	where     string
-	joined    bool   // the server is elsewhere,
-	joins     string // as this flag says
-	connected func() bool
-	client    *bus.Client
-	serve     func(context.Context, bus.ServeConfig) error
-	admin     func(bus.AdminConfig) *bus.Admin
-	listen    func(bus.EarsConfig) (*bus.Ears, error)
-	close     func()
-}
-
-// place says where NATS is, and what made this process join it if it did.
-func (l *link) place(in *cli.Invocation) string {
-	if !l.joined {
-		return "NATS at " + l.where
-	}
-	chosen, ok := in.Variable(l.joins)
-	if !ok {
-		chosen = "--" + l.joins
-	}
-	return fmt.Sprintf("joined NATS at %s, as %s says", l.where, chosen)
-}
-
-func (c *serveCommand) connect(ctx context.Context, config bus.ConnectConfig) (*link, error) {
-	if c.Nats != "" {
-		nc, err := bus.ConnectContext(ctx, c.Nats, config)
-		if err != nil {
-			return nil, unreachable(err, c.Redis != "")
-		}
-		where := bus.Redacted(nc.ConnectedUrl())
-		client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
-		if c.Redis == "" { // else it stands by
-			if err := alone(ctx, client, nc.IsConnected, c.Cell, where, config.Wait); err != nil {
-				nc.Close()
-				return nil, err
-			}
-		}
-		return &link{
-			where:     where,
-			joined:    true,
-			joins:     c.joins,
-			connected: nc.IsConnected,
-			client:    client,
-			serve: func(ctx context.Context, serve bus.ServeConfig) error {
-				return bus.Serve(ctx, nc, serve)
-			},
-			admin:  func(admin bus.AdminConfig) *bus.Admin { return bus.NewAdmin(nc, admin) },
-			listen: func(ears bus.EarsConfig) (*bus.Ears, error) { return bus.Listen(nc, ears) },
-			close:  nc.Close,
-		}, nil
-	}
-	server, err := bus.Embed(c.Listen)
-	if err != nil {
-		return nil, err
-	}
-	nc, err := server.Connect(bus.ConnectConfig{Name: config.Name, Wait: config.Wait, Log: config.Log})
-	if err != nil {
-		server.Close()
-		return nil, err
-	}
-	return &link{
-		where:     server.URL(),
-		connected: nc.IsConnected,
-		client:    bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell}),
-		serve: func(ctx context.Context, serve bus.ServeConfig) error {
-			return bus.Serve(ctx, nc, serve)
-		},
-		admin:  func(admin bus.AdminConfig) *bus.Admin { return bus.NewAdmin(nc, admin) },
-		listen: func(ears bus.EarsConfig) (*bus.Ears, error) { return bus.Listen(nc, ears) },
-		close: func() {
-			nc.Close()
-			server.Close()
-		},
-	}, nil
-}
-
-// unreachable words the failure of first contact for who starts a coordinator. One that
-// shares a Redis with others needs the NATS that they are on.
-func unreachable(err error, shares bool) error {
-	if !errors.Is(err, lease.ErrNoCoordinator) {
-		return err
-	}
-	_, text, _ := strings.Cut(err.Error(), lease.ErrNoCoordinator.Error()+": ")
-	text, _, _ = strings.Cut(text, ";")
-	remedy := "start one there, name another with --nats, or leave --nats out to bring one along"
-	if shares {
-		remedy = "start one there, name another with --nats, or wait for it longer with --connect-wait"
-	}
-	return &cli.Exit{Code: cli.NoCoordinator, Err: fmt.Errorf("%s; %s", text, remedy)}
 }

@@ -35,13 +35,18 @@ func (s *site) divide(n int) *site {
 }
 
 // alive gives nil if the process does its work: while it leads, the turn loops
-// answer.
+// answer, or wait for their mirror. A turn loop that waits has the ledger, and goes on
+// with it; who would end the process then would forget what the mirror may lack.
 func (s *site) alive(ctx context.Context) error {
 	if s.stopping.Load() {
 		return nil
 	}
 	for _, p := range s.parts {
-		if _, err := p.summary(ctx); err != nil && !errors.Is(err, errNotLeading) && !errors.Is(err, lease.ErrStopped) {
+		if p.waits() {
+			continue
+		}
+		_, err := p.summary(ctx)
+		if err != nil && !p.waits() && !errors.Is(err, errNotLeading) && !errors.Is(err, lease.ErrStopped) {
 			return s.of(p, fmt.Errorf("the turn loop does not answer: %w", err))
 		}
 	}
@@ -58,13 +63,17 @@ func (s *site) ready() error {
 		return errors.New("not connected to NATS; trying again")
 	}
 	for _, p := range s.parts {
-		leads := p.leader.Load() != nil
+		var err error
 		switch {
-		case !leads && s.standsBy: // it is ready to take over
-		case !leads:
-			return s.of(p, errNotLeading)
+		case p.leader.Load() == nil && s.standsBy:
+			err = p.standsBy()
+		case p.leader.Load() == nil:
+			err = errNotLeading
 		case !p.serving.Load():
-			return s.of(p, errors.New("leading, but not subscribed yet"))
+			err = errors.New("leading, but not subscribed yet")
+		}
+		if err != nil {
+			return s.of(p, err)
 		}
 	}
 	return nil

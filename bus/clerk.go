@@ -1,0 +1,64 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"ration/lease"
+)
+
+// clerkWait is how long a question to a clerk may take.
+const clerkWait = 2 * time.Second
+
+// clerk answers the questions of people about a coordinator, one at a time, until it is
+// closed. What is asked its caller has read.
+type clerk struct {
+	tells  string             // what the answers are, for people
+	remedy string             // of an answer that is too large
+	most   int64              // bytes that an answer may have
+	cancel context.CancelFunc // of what is being asked; may be nil
+
+	mu     sync.Mutex // held while something is asked
+	closed bool
+}
+
+// close waits for the question that is under way. Of a clerk that is nil there is none.
+func (c *clerk) close() {
+	if c == nil {
+		return
+	}
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+}
+
+// answer asks, and gives the JSON of what it is told.
+func (c *clerk) answer(ctx context.Context, ask func(context.Context) (any, error)) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, fmt.Errorf("%w: the coordinator hands over; ask again", lease.ErrStopped)
+	}
+	ctx, cancel := context.WithTimeout(ctx, clerkWait)
+	defer cancel()
+	told, err := ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	body, ok := told.([]byte)
+	if !ok {
+		if body, err = json.Marshal(told); err != nil {
+			return nil, fmt.Errorf("%w: %s cannot be written: %v", lease.ErrInternal, c.tells, err)
+		}
+	}
+	if int64(len(body)) > c.most {
+		return nil, fmt.Errorf("%w: %s has %d bytes, the NATS server takes %d; %s", lease.ErrBadRequest, c.tells, len(body), c.most, c.remedy)
+	}
+	return body, nil
+}

@@ -24,6 +24,7 @@ type Mirror struct {
 
 	mu      sync.Mutex
 	counted time.Time // when replicas were
+	asked   time.Time // when a write last asked whether there are any
 
 	replicas replicas
 	stray    sync.Once // was told

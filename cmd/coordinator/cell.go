@@ -183,7 +183,7 @@ func (c *cell) known(p *part) bus.Known {
 // hear gives what is heard of the leader of a seat, and of others.
 func (c *cell) hear(p *part, s lease.Seat) coordinator.Heard {
 	h := p.ears.Hear(s.Epoch)
-	out := coordinator.Heard{Connected: h.Connected, Silent: h.Silent, Served: h.Served}
+	out := coordinator.Heard{Connected: h.Connected, Silent: h.Silent, Served: h.Served, Mute: !h.Silent && !h.Served}
 	_, own, _ := p.coord.Known()
 	for _, o := range h.Others {
 		out.Number = max(out.Number, o.Number)

@@ -89,3 +89,30 @@ func TestHelloOfAnOlderReleaseClaimsNothing(t *testing.T) {
 		return slices.Equal(o, []Other{{ID: "old", Name: "o", Known: Known{Number: 3, Mirror: 7, Leads: true}}})
 	})
 }
+
+// TestWhoListensWithoutAnAnswerIsNoSilence: NATS answers for nobody where a leader stands
+// still, and its subscription is there.
+func TestWhoListensWithoutAnAnswerIsNoSilence(t *testing.T) {
+	server := embed(t)
+	nc := dialed(t, server.URL(), ConnectConfig{})
+	still, err := nc.SubscribeSync(pingSubject(DefaultCell, 0))
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	var known atomic.Pointer[Known]
+	known.Store(&Known{})
+	e := listening(t, server.URL(), EarsConfig{Name: "a"}, &known)
+	hears := func(what string, so func(Heard) bool) {
+		t.Helper()
+		require.Eventually(t, func() bool { return so(e.Hear(lease.Epoch{})) }, time.Minute, time.Millisecond, what)
+	}
+	for range 20 { // it was asked, and more than once
+		_, err := still.NextMsg(time.Minute)
+		require.NoError(t, err)
+	}
+	hears("it can be asked", func(h Heard) bool { return h.Connected })
+	h := e.Hear(lease.Epoch{})
+	require.False(t, h.Silent)
+	require.False(t, h.Served)
+	require.NoError(t, still.Unsubscribe())
+	hears("nobody listens", func(h Heard) bool { return h.Connected && h.Silent })
+}

@@ -18,6 +18,8 @@ type Heard struct {
 	// listens any more; Served says that the leader answers.
 	Silent bool
 	Served bool
+	// Mute says neither, though the leader was asked: somebody listens who does not answer.
+	Mute bool
 	// Left says that a vacant seat is left to another coordinator, which claims it.
 	Left bool
 	// Number is the highest epoch that another coordinator of the cell has seen.
@@ -143,6 +145,8 @@ func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, he
 		return next, false, false
 	case !heard.Connected:
 		return next, false, false
+	case heard.Mute && s.Epoch == lease.Epoch{} && !c.config.Cold && now-c.since < c.config.TTL:
+		return next, false, false // who knows what the mirror had may stand still
 	case s.Epoch != lease.Epoch{} && s.Epoch == c.bid && !s.Vacant:
 		return s, false, true
 	}

@@ -139,6 +139,42 @@ func TestEmptyMirrorIsNewOnlyToWhoHasSeenNone(t *testing.T) {
 	require.False(t, campaigned)
 }
 
+// TestEmptyMirrorIsLeftToALeaderThatStandsStill: it listens and does not answer, and what
+// another coordinator knows is not heard meanwhile. One that has not answered for a TTL is
+// gone, or was never one: whoever reads along listens too.
+func TestEmptyMirrorIsLeftToALeaderThatStandsStill(t *testing.T) {
+	w := newWatcher(t)
+	w.heard.Mute = true
+	_, _, campaigned := w.watch(1900*time.Millisecond, lease.Seat{})
+	require.False(t, campaigned)
+	w.heard = coordinator.Heard{Connected: true, Served: true, Number: 3} // it goes on
+	_, _, campaigned = w.watch(time.Minute, lease.Seat{})
+	require.False(t, campaigned)
+
+	for name, c := range map[string]struct {
+		prepare func(w *watcher)
+		after   time.Duration
+	}{
+		"it goes on standing still": {func(w *watcher) {}, 2 * time.Second},
+		"nobody listens any more":   {func(w *watcher) { w.heard.Mute, w.heard.Silent = false, true }, 0},
+	} {
+		w := newWatcher(t)
+		w.heard.Mute = true
+		w.watch(0, lease.Seat{})
+		began := w.now - 10*time.Millisecond
+		c.prepare(w)
+		next, _, campaigned := w.watch(time.Minute, lease.Seat{})
+		require.True(t, campaigned, name)
+		require.LessOrEqual(t, w.now-began, c.after+10*time.Millisecond, name)
+		require.GreaterOrEqual(t, w.now-began, c.after, name)
+		require.True(t, next.Fresh, name)
+	}
+
+	cold := coordinator.NewCandidate(coordinator.CandidateConfig{Name: "x", Partitions: 1, TTL: 2 * time.Second, Early: 100 * time.Millisecond, Cold: true})
+	_, campaign, _ := cold.Watch(time.Hour, 0, lease.Seat{}, coordinator.Heard{Connected: true, Mute: true})
+	require.True(t, campaign, "--cold-start waives it")
+}
+
 func TestMirrorOfAnotherLifeIsCharged(t *testing.T) {
 	w := newWatcher(t)
 	s := seatAt(3, 1, 0)

@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -109,5 +110,61 @@ func TestWhatComesBackInTheLagMayHaveBeenGranted(t *testing.T) {
 		now := start.Add(later)
 		got := turn(t, l, now, ask("b", uint64(i), now, 0, "k")).Answers[0].Answer
 		require.Equal(t, lease.Refused, got.Outcome, "%v later", later)
+	}
+}
+
+// TestLeaseThatAPrefixForgotIsNotRenewed: x and x/a both have a lease of 2 slots, and the
+// record of one of them is spoilt or lost. That prefix is full for a slot TTL; then the
+// lease is over, whatever its holder says meanwhile, and all of it is free to others. A
+// lease that no prefix forgot is renewed.
+func TestLeaseThatAPrefixForgotIsNotRenewed(t *testing.T) {
+	spoilt := func(r *lease.Record) { *r = lease.Record{Key: r.Key, Damaged: errors.New("spoilt")} }
+	for name, c := range map[string]struct {
+		harm    func(x, child *lease.Record)
+		lost    lease.Doubt
+		renewed bool
+	}{
+		"none":            {func(x, child *lease.Record) {}, lease.Doubt{}, true},
+		"x is spoilt":     {func(x, child *lease.Record) { spoilt(x) }, lease.Doubt{}, false},
+		"x/a is spoilt":   {func(x, child *lease.Record) { spoilt(child) }, lease.Doubt{}, false},
+		"x is older":      {func(x, child *lease.Record) { child.Written = 2 }, lease.Doubt{Epoch: 2, At: start}, false},
+		"x is not there":  {func(x, child *lease.Record) { *x, child.Written = lease.Record{Key: "x"}, 2 }, lease.Doubt{Epoch: 2, At: start}, false},
+		"both were saved": {func(x, child *lease.Record) { x.Written, child.Written = 2, 2 }, lease.Doubt{Epoch: 2, At: start}, true},
+	} {
+		for _, first := range []lease.Key{"x", "x/a"} {
+			t.Run(name+", first "+string(first), func(t *testing.T) {
+				p := policy(t, `limits: [{key: x, rules: [4 concurrent]}, {key: "x/{k}", rules: [4 concurrent]}]`)
+				slot := func(holder string, seq uint64, at algo.Instant, n int64, k lease.Key) *lease.Request {
+					r := ask(holder, seq, at, 0, k)
+					r.Need, r.Want = lease.Amount{Slots: n}, lease.Amount{Slots: n}
+					return r
+				}
+				holds := slot("a", 1, start, 2, "x/a")
+				records := mirrored{}
+				records.keep(turn(t, lease.NewLedger(p, lease.DefaultConfig()), start, holds))
+				x, child := records["x"], records["x/a"]
+				require.Len(t, x.Batches, 1)
+				require.Len(t, child.Batches, 1)
+				c.harm(&x, &child)
+				l := lease.NewLedger(p, lease.DefaultConfig())
+				l.Start(lease.Start{Epoch: 3, Instant: start, Lost: c.lost})
+				if l.Restore(map[lease.Key]lease.Record{"x": x, "x/a": child}[first]); first == "x" {
+					l.Restore(child)
+				} else {
+					l.Restore(x)
+				}
+				var now algo.Instant
+				for now = start.Add(time.Second); now < start.Add(2*lease.DefaultConfig().SlotTTL); now = now.Add(time.Second) {
+					reply := turn(t, l, now, &lease.Report{Holder: holds.ID.Holder, Sent: now.Sub(start), Heartbeat: true, Counts: []lease.Count{
+						{ID: holds.ID, Keys: holds.Keys},
+					}}).Replies[0].Reply
+					require.Equal(t, c.renewed, len(reply.Renewed) == 1, "at %v", now.Sub(start))
+				}
+				all := turn(t, l, now, slot("b", 1, now, 4, "x/b")).Answers[0].Answer
+				leases := l.Status(now, "").Leases
+				require.Equal(t, 1, leases, "the one that was, or a new one")
+				require.Equal(t, c.renewed, all.Outcome == lease.Refused)
+			})
+		}
 	}
 }

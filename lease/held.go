@@ -22,6 +22,7 @@ type lease struct {
 	batch     *batch       // nil in an unmirrored ledger
 	given     bool         // it was given up, and is stale: nobody is granted it again
 	stale     bool         // of a record that may be older: what it gave back may be another's by now
+	adopted   bool         // of records, and not yet seen to hold from all that count its slots
 	overspent *overspent   // nil for nothing
 	recalled  algo.Instant // when it was last asked to give back
 	asked     *waiter      // whom it answers, in the turn of the grant

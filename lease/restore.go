@@ -148,7 +148,7 @@ func (l *Ledger) restoreBatch(a *account, r *Batch, stale bool) {
 // adopt makes a lease of the ledger's of one that another ledger granted.
 func (l *Ledger) adopt(h *holder, b *Batch, r *LeaseRecord) *lease {
 	le := &lease{
-		id: ID{b.ID.Holder, r.Seq}, keys: b.Keys, holder: h, began: b.Began,
+		id: ID{b.ID.Holder, r.Seq}, keys: b.Keys, holder: h, began: b.Began, adopted: true,
 		tokens: r.Tokens, slots: r.Slots, units: slices.Clone(r.Units),
 	}
 	l.begin(le)
@@ -164,6 +164,31 @@ func (l *Ledger) adopt(h *holder, b *Batch, r *LeaseRecord) *lease {
 		l.timers.set(timer{at: at, lease: le})
 	}
 	return le
+}
+
+// counted says that the lease holds from every prefix that counts its slots. One that was
+// adopted may not: the record of a prefix is spoilt or lost, and that of another has the
+// lease. The prefix is then full until all slots are over that were granted before, by a
+// slot TTL, and knows nothing of those that live on: renewed, they would be held besides
+// all that it grants afterwards. So the law: who is not counted everywhere is not renewed,
+// and its slots end when the prefix is free again, or sooner.
+//
+// It is asked of leases that a message names, and all prefixes of these are in memory that
+// have a record.
+func (l *Ledger) counted(le *lease) bool {
+	if !le.adopted {
+		return true
+	}
+	for _, k := range le.keys {
+		for _, m := range l.policy.Match(k) {
+			counts := l.contract(m.Binding).slots
+			if counts && !slices.ContainsFunc(le.accounts, func(a *account) bool { return a.key == m.Prefix }) {
+				return false
+			}
+		}
+	}
+	le.adopted = false // no prefix leaves memory while the lease holds from it
+	return true
 }
 
 // boundOf gives what binds exactly this prefix.

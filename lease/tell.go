@@ -32,7 +32,7 @@ func (l *Ledger) report(m Message) {
 		}
 		l.count(le, c, m.Arrived)
 		l.overspend(&le.overspent, le.accounts, &c, m.Arrived)
-		if r.Heartbeat {
+		if r.Heartbeat && l.counted(le) {
 			l.renew(le, m.Arrived, &reply)
 		}
 		if le.over() {

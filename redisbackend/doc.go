@@ -18,12 +18,13 @@
 // Use: [Open] a [Server] by its URL, [Server.Check] that it can be trusted, and give
 // [Server.Mirror] of each partition to a coordinator.
 //
-// Answers wait for replicas: after each turn and each campaign WAIT is called for all
-// that have been connected within the last minute, or as many as Config.Replicas says. One
-// that has been promoted is no longer waited for.
+// Answers wait for replicas: after each turn, each campaign and each resignation WAIT is
+// called for all that have been connected within the last minute, or as many as
+// Config.Replicas says. One that has been promoted is no longer waited for.
 //
 // A record that cannot be read is given as damaged, and not as an error: one that somebody
-// has spoilt does not hold up the others.
+// has spoilt does not hold up the others. Nor does a name that is none of a record: it is
+// left alone, and the first is told of.
 //
 // Redis before version 5 is refused: scripts replicate what they do, not what
 // they are.

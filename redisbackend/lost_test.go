@@ -2,6 +2,8 @@ package redisbackend_test
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +198,59 @@ func TestLostTailGrantsNothingTwice(t *testing.T) {
 			})
 			granted += b.many(t, y.leader, "k", 20)
 			require.LessOrEqual(t, granted, 10)
+		})
+	}
+}
+
+// TestReplicaThatJustCameIsWaitedFor: nobody has looked at the seat since it came, and it
+// does not have what is written. A turn is not answered for the sake of a replica that has
+// it in the place of one that was known, nor because none was.
+func TestReplicaThatJustCameIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string]int{"besides another": 1, "as the first": 0} {
+		t.Run(name, func(t *testing.T) {
+			h := harness.New(t)
+			primary := h.Redis("--repl-diskless-sync", "no")
+			link := h.Wire(primary.Addr)
+			has := func(n int) {
+				h.Until("replicas", func() error {
+					info, err := raw(t, primary).Info(bounded(t), "replication").Result()
+					return cmp.Or(err, least(strings.Count(info, "state=online"), n))
+				})
+			}
+			if known > 0 {
+				follows(h, link.Addr())
+			}
+			has(known)
+			config := redisbackend.DefaultConfig()
+			config.Wait = harness.Patience / 2
+			m := openAs(t, primary.URL(), config).Mirror("c", 0)
+			e := mirrortest.Win(t, m, mirrortest.Seat(1)) // which looks
+			require.NoError(t, m.Apply(bounded(t), turnOf(e, 1, "k")))
+			if known > 0 {
+				link.Swallow() // it lags
+				follows(h, primary.Addr)
+				has(known + 1)
+			} else {
+				follows(h, link.Addr())
+				has(1)
+				link.Swallow()
+			}
+			seq := uint64(1)
+			h.Until("turns that wait for both", func() error {
+				seq++
+				err := m.Apply(bounded(t), turnOf(e, seq, "k"))
+				if known > 0 {
+					require.Error(t, err, "the first of them")
+				}
+				if err == nil {
+					return errors.New("none does")
+				}
+				require.ErrorContains(t, err, fmt.Sprintf("%d of %d replicas", known, known+1))
+				return nil
+			})
+			link.Mend()
+			h.Until("the turn", func() error { return m.Apply(bounded(t), turnOf(e, seq, "k")) })
 		})
 	}
 }

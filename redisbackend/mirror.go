@@ -24,8 +24,10 @@ type Mirror struct {
 
 	mu      sync.Mutex
 	counted time.Time // when replicas were
+	asked   time.Time // when a write last asked whether there are any
 
 	replicas replicas
+	stray    sync.Once // was told
 
 	// Of the turn that is written.
 	turn   sync.Mutex
@@ -53,7 +55,10 @@ func (m *Mirror) key(k lease.Key) string {
 
 func (m *Mirror) unkey(text string) (lease.Key, error) {
 	k, err := url.PathUnescape(strings.TrimPrefix(text, m.prefix))
-	return lease.Key(k), err
+	if err != nil {
+		return "", err
+	}
+	return lease.ParseKey(k)
 }
 
 // node is the one that has the partition.
@@ -104,7 +109,8 @@ func record(k lease.Key, reply any) (lease.Record, error) {
 	return recordtext.Read(k, fields)
 }
 
-// Keys gives a page of the keys that have records.
+// Keys gives a page of the keys that have records. A name that stands for no key is
+// somebody else's, and left alone.
 func (m *Mirror) Keys(ctx context.Context, e lease.Epoch, from string) ([]lease.Key, string, error) {
 	if _, err := m.Load(ctx, e, nil); err != nil {
 		return nil, "", err
@@ -128,7 +134,8 @@ func (m *Mirror) Keys(ctx context.Context, e lease.Epoch, from string) ([]lease.
 	for _, name := range found {
 		k, err := m.unkey(name)
 		if err != nil {
-			return nil, "", fmt.Errorf("redisbackend: the key %q is none of a record: %w", name, err)
+			m.strange(name, err)
+			continue
 		}
 		keys = append(keys, k)
 	}
@@ -136,6 +143,16 @@ func (m *Mirror) Keys(ctx context.Context, e lease.Epoch, from string) ([]lease.
 		return keys, "", nil
 	}
 	return keys, strconv.FormatUint(cursor, 10), nil
+}
+
+// strange tells of the first name among those of records that is none.
+func (m *Mirror) strange(name string, err error) {
+	if m.server.config.Log == nil {
+		return
+	}
+	m.stray.Do(func() {
+		m.server.config.Log.Warn("a key in Redis has no name of a record, and is left alone; delete it", "key", name, "error", err)
+	})
 }
 
 // keepMost is the longest TTL that a record is given.

@@ -1,6 +1,8 @@
 package redisbackend_test
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +10,7 @@ import (
 	"ration/coordinator"
 	"ration/integration/harness"
 	"ration/lease"
+	"ration/redisbackend"
 )
 
 // TestWhatIsDamagedInRedisIsFullAndHeals (B73): how much there is comes from the policy, never
@@ -69,6 +72,40 @@ func TestWhatIsDamagedInRedisIsFullAndHeals(t *testing.T) {
 			require.Zero(t, z.log.count("cannot be read"), "it is healed: %s", z.log)
 		})
 	}
+}
+
+// TestStrayKeyStopsNothing: somebody has written names among those of records that stand
+// for no key. They are left alone, the first is told of, once, and all others are found.
+func TestStrayKeyStopsNothing(t *testing.T) {
+	h := harness.New(t)
+	r := h.Redis()
+	const prefix = "{ration:c:0}:k:"
+	strays := []string{prefix + "%zz", prefix + "%", prefix, prefix + "a//b", prefix + "/a", prefix + "%2F", prefix + strings.Repeat("x", lease.MaxKeyLen+1)}
+	for _, name := range strays {
+		require.NoError(t, raw(t, r).Set(bounded(t), name, "x", 0).Err())
+	}
+	told := &logged{}
+	config := redisbackend.DefaultConfig()
+	config.Wait, config.Log = harness.Patience/2, slog.New(slog.NewTextHandler(told, nil))
+	m := openAs(t, r.URL(), config).Mirror("c", 0)
+	const policy = `limits: [{key: "{a}", rules: [5/1h]}]`
+	first := lead(t, m, policy) // which knows that there is nothing to load
+	require.True(t, newAsking("w").takes(t, first.leader, "k"))
+	first.end()
+	x := lead(t, m, policy)
+	h.Until("a word about it", func() error { return least(told.count("has no name of a record"), 1) })
+	require.Equal(t, 4, newAsking("v").many(t, x.leader, "k", 5))
+	keys, next, err := m.Keys(bounded(t), x.leader.Epoch(), "")
+	require.NoError(t, err)
+	require.Empty(t, next)
+	require.Equal(t, []lease.Key{"k"}, keys)
+	require.Equal(t, 1, told.count("has no name of a record"), told)
+	require.Zero(t, x.log.count("level=ERROR"), x.log)
+	require.EqualValues(t, len(strays), raw(t, r).Exists(bounded(t), strays...).Val())
+
+	silent, _, err := open(t, r.URL()).Mirror("c", 0).Keys(bounded(t), x.leader.Epoch(), "")
+	require.NoError(t, err)
+	require.Equal(t, keys, silent)
 }
 
 // TestAllOutIsNotAbsent (B74): while every token and slot is out a takeover finds them

@@ -1,10 +1,54 @@
 package redisbackend
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"time"
 )
+
+// countEvery is how often a write that waits for no replica asks whether there is one.
+const countEvery = 100 * time.Millisecond
+
+// due says whether it is time to ask how many replicas there are, which was last done at
+// that time.
+func (m *Mirror) due(last *time.Time, every time.Duration) bool {
+	if m.server.config.Replicas >= 0 {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(*last) < every {
+		return false
+	}
+	*last = time.Now()
+	return true
+}
+
+// countReplicas asks how many replicas there are to wait for.
+func (m *Mirror) countReplicas(ctx context.Context) {
+	node, err := m.node(ctx)
+	if err != nil {
+		return
+	}
+	if info, err := node.Info(ctx).Result(); err == nil {
+		m.replicas.count(info, time.Now())
+	}
+}
+
+// needed is how many replicas have to have what is written.
+func (m *Mirror) needed() int {
+	if n := m.server.config.Replicas; n >= 0 {
+		return n
+	}
+	return m.replicas.needed(time.Now())
+}
+
+// connected is how many replicas are connected to a node, as its INFO says.
+func connected(info string) (int, bool) {
+	n, err := strconv.Atoi(field(info, "connected_slaves"))
+	return n, err == nil
+}
 
 // remembered is for how long a replica that is gone may still be promoted.
 const remembered = time.Minute
@@ -27,8 +71,8 @@ type replicas struct {
 // seen: its replicas may be promoted as ever. Where the two cannot be told apart it is the
 // same node, which only lets answers wait longer.
 func (r *replicas) count(info string, now time.Time) {
-	n, err := strconv.Atoi(field(info, "connected_slaves"))
-	if err != nil {
+	n, ok := connected(info)
+	if !ok {
 		return
 	}
 	run := field(info, "run_id")

@@ -45,29 +45,48 @@ func (m *Mirror) run(ctx context.Context, s *redis.Script, keys []string, args [
 
 // write runs a script that writes, and waits until the replicas have what it wrote. WAIT
 // is of the connection, so both go together.
+//
+// A replica that came since they were counted may be the one that has it, in place of one
+// that has not and may be promoted. So each write that waits asks afterwards how many there
+// are; and one that waits for none, now and then, whether there are any. Where there are
+// more than were waited for, it is said again.
 func (m *Mirror) write(ctx context.Context, s *redis.Script, keys []string, args []any) ([]any, error) {
 	needed := m.needed()
-	if needed == 0 {
+	asks := m.server.config.Replicas < 0 && (needed > 0 || m.due(&m.asked, countEvery))
+	if needed == 0 && !asks {
 		return m.run(ctx, s, keys, args)
 	}
 	node, err := m.node(ctx)
 	if err != nil {
 		return nil, m.server.explain(err)
 	}
-	both := func(eval func(redis.Pipeliner) *redis.Cmd) (*redis.Cmd, int64, error) {
+	all := func(eval func(redis.Pipeliner) *redis.Cmd) (done *redis.Cmd, had int64, info string, err error) {
 		pipe := node.Pipeline()
-		done := eval(pipe)
-		wait := redis.NewIntCmd(ctx, "wait", needed, max(1, m.server.config.Wait.Milliseconds()/2))
-		_ = pipe.Process(ctx, wait)
-		_, err := pipe.Exec(ctx)
-		return done, wait.Val(), cmp.Or(done.Err(), err)
+		done = eval(pipe)
+		wait, asked := redis.NewIntCmd(ctx, "wait", needed, max(1, m.server.config.Wait.Milliseconds()/2)), redis.NewStringCmd(ctx, "info", "replication")
+		if needed > 0 {
+			_ = pipe.Process(ctx, wait)
+		}
+		if asks {
+			_ = pipe.Process(ctx, asked)
+		}
+		_, err = pipe.Exec(ctx)
+		var refused redis.Error
+		if errors.As(asked.Err(), &refused) && wait.Err() == nil { // its user may not ask
+			err = nil
+		}
+		return done, wait.Val(), asked.Val(), cmp.Or(done.Err(), err)
 	}
-	done, had, err := both(func(p redis.Pipeliner) *redis.Cmd { return s.EvalSha(ctx, p, keys, args...) })
+	done, had, info, err := all(func(p redis.Pipeliner) *redis.Cmd { return s.EvalSha(ctx, p, keys, args...) })
 	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
-		done, had, err = both(func(p redis.Pipeliner) *redis.Cmd { return s.Eval(ctx, p, keys, args...) })
+		done, had, info, err = all(func(p redis.Pipeliner) *redis.Cmd { return s.Eval(ctx, p, keys, args...) })
 	}
 	if err != nil {
 		return nil, m.server.explain(err)
+	}
+	if n, ok := connected(info); ok && n > needed {
+		m.countReplicas(ctx)
+		needed = max(n, m.needed())
 	}
 	if had < int64(needed) {
 		return nil, fmt.Errorf("redisbackend: %d of %d replicas of Redis at %s have the turn; it is said again until all have, or set --redis-replicas",

@@ -35,37 +35,10 @@ func (m *Mirror) Look(ctx context.Context) (lease.Seat, error) {
 	micros, _ := reply[1].(string)
 	s.Running, _ = reply[2].(string)
 	s.Now, err = clock(seconds + " " + micros)
-	m.countReplicas(ctx)
+	if m.due(&m.counted, 500*time.Millisecond) {
+		m.countReplicas(ctx)
+	}
 	return s, err
-}
-
-// countReplicas asks, now and then, how many replicas there are to wait for.
-func (m *Mirror) countReplicas(ctx context.Context) {
-	const every = 500 * time.Millisecond
-	m.mu.Lock()
-	due := time.Since(m.counted) >= every
-	if due {
-		m.counted = time.Now()
-	}
-	m.mu.Unlock()
-	if !due || m.server.config.Replicas >= 0 {
-		return
-	}
-	node, err := m.node(ctx)
-	if err != nil {
-		return
-	}
-	if info, err := node.Info(ctx).Result(); err == nil {
-		m.replicas.count(info, time.Now())
-	}
-}
-
-// needed is how many replicas have to have what is written.
-func (m *Mirror) needed() int {
-	if n := m.server.config.Replicas; n >= 0 {
-		return n
-	}
-	return m.replicas.needed(time.Now())
 }
 
 func readSeat(fields map[string]string) (lease.Seat, error) {

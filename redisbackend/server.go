@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"time"
 
@@ -23,6 +24,8 @@ type Config struct {
 	// Connections is how many there may be to a server at once, unless the URL says; go-redis
 	// decides if 0. Who waits for replicas has one all the time.
 	Connections int
+	// Log gets what an operator acts on and no call fails for; nil for nothing.
+	Log *slog.Logger
 }
 
 // DefaultConfig waits for all replicas, and half a second for an answer.

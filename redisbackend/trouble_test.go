@@ -84,6 +84,7 @@ func TestEveryErrorHasARemedy(t *testing.T) {
 		"LOADING", "BUSY", "MOVED", "CLUSTERDOWN", "NOPERM", "OOM", "MISCONF", "NOREPLICAS", "READONLY", "WRONGPASS", "NOAUTH",
 		"no such host", "its user may not call", "0 of 1 replicas of Redis", "the server may evict", "the server is too old",
 		"the mirror has lost what it had; writing it back", "a record cannot be read",
+		"a key in Redis has no name of a record",
 	} {
 		require.Contains(t, string(page), "`"+told+"`")
 	}

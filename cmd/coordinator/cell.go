@@ -194,7 +194,7 @@ func (c *cell) known(p *part) bus.Known {
 // hear gives what is heard of the leader of a seat, and of others.
 func (c *cell) hear(p *part, s lease.Seat) coordinator.Heard {
 	h := p.ears.Hear(s.Epoch)
-	out := coordinator.Heard{Connected: h.Connected, Silent: h.Silent, Served: h.Served}
+	out := coordinator.Heard{Connected: h.Connected, Silent: h.Silent, Served: h.Served, Mute: !h.Silent && !h.Served}
 	_, own, _ := p.coord.Known()
 	answers := p.ears.Hear(lease.Epoch{}).Served // who leads without a mirror for long serves nobody
 	for _, o := range h.Others {

@@ -74,7 +74,7 @@ func (k *keeping) open(ctx context.Context, cell string, voice *cli.Voice) (*kep
 		return &kept{place: "state is in memory, so a restart forgets what was spent", config: func(*coordinator.Config, int) {}, close: func() {}}, nil
 	}
 	config := redisbackend.DefaultConfig()
-	config.Replicas = k.RedisReplicas
+	config.Replicas, config.Log = k.RedisReplicas, voice.Log
 	if k.Partitions > 1 { // each leads, renews and is looked at by itself
 		config.Connections = max(10*runtime.GOMAXPROCS(0), 4*k.Partitions)
 	}

@@ -64,6 +64,7 @@ func (s *site) heard(by *lessor, epoch lease.Epoch) (h coordinator.Heard) {
 			h.Served = h.Served || l.serving && (l.course.Epoch() == epoch || epoch == lease.Epoch{})
 		}
 	}
+	h.Mute = !h.Silent && !h.Served
 	return h
 }
 

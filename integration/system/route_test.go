@@ -52,7 +52,7 @@ func standBy(t *testing.T, name, url string, seat *hiccup) *side {
 	config.Seat.Name, config.Seat.Early, config.Seat.TTL = name, 2*time.Second, 20*time.Second
 	heard := func(epoch lease.Epoch) coordinator.Heard {
 		h := s.ears.Hear(epoch)
-		return coordinator.Heard{Connected: h.Connected, Silent: h.Silent, Served: h.Served}
+		return coordinator.Heard{Connected: h.Connected, Silent: h.Silent, Served: h.Served, Mute: !h.Silent && !h.Served}
 	}
 	config.Hear = func(seat lease.Seat) coordinator.Heard { return heard(seat.Epoch) }
 	s.coord, err = coordinator.New(config)

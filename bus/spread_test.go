@@ -34,7 +34,10 @@ func TestWaitersAskANewLeaderWithinItsSpread(t *testing.T) {
 	stopped := make(chan struct{})
 	stopOld := serve(t, dialed(t, server.URL(), ConnectConfig{}), ServeConfig{Lessor: &fake{
 		acquire: func(context.Context, lease.Request) (lease.Answer, error) {
-			asked <- struct{}{}
+			select {
+			case asked <- struct{}{}:
+			default: // it hears what the new leader is asked, too
+			}
 			<-stopped
 			return lease.Answer{}, errors.New("it leads no more")
 		},

@@ -177,8 +177,10 @@ func FuzzWire(f *testing.F) {
 		again(t, body, decodeRecall, encodeRecall)
 		if r, err := decodeReport(body); err == nil {
 			messages, err := encodeReport(r)
-			require.NoError(t, err)
-			require.Equal(t, normal(r), normal(joined(t, messages)))
+			if !errors.Is(err, lease.ErrBadRequest) { // as above
+				require.NoError(t, err)
+				require.Equal(t, normal(r), normal(joined(t, messages)))
+			}
 		}
 		_, _ = decodeQuestion(body)
 	})

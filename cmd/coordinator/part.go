@@ -50,7 +50,7 @@ func (p *part) standsBy() error {
 	case leads:
 		return errors.New("it has the seat, and serves nobody until Redis answers")
 	case !p.coord.Well():
-		return errors.New("Redis does not answer")
+		return errors.New("no answer from Redis")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func stand(t *testing.T, m *leaving) *site {
 	var err error
 	p.coord, err = coordinator.New(config)
 	require.NoError(t, err)
-	require.EqualError(t, s.ready(), "Redis does not answer", "it has not looked")
+	require.EqualError(t, s.ready(), "no answer from Redis", "it has not looked")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
@@ -94,7 +94,7 @@ func TestWhoCouldNotLeadIsNotReady(t *testing.T) {
 
 		stands.away.Store(true)
 		time.Sleep(time.Second)
-		require.EqualError(t, standby.ready(), "Redis does not answer")
+		require.EqualError(t, standby.ready(), "no answer from Redis")
 		require.NoError(t, standby.alive(t.Context()))
 
 		leads.away.Store(true)

@@ -28,6 +28,7 @@ const (
 const (
 	nobodyLeads   = "nobody leads it"
 	leaderIsStill = "its leader does not answer"
+	leaderWaits   = "its leader waits for its mirror, which does not answer"
 )
 
 // document gives the status of the cell, or of a key, as it goes out over NATS: of each
@@ -44,7 +45,11 @@ func (s *site) document(ctx context.Context, key lease.Key) (any, error) {
 	}
 	asking.Wait()
 	all := s.gather(documents)
-	if all.Leader == "" && key == "" {
+	switch {
+	case all.Leader != "" || key != "":
+	case slices.ContainsFunc(parts, (*part).waits):
+		return nil, fmt.Errorf("%w; this coordinator has the seat, and answers nothing until then", lease.ErrMirrorAway)
+	default:
 		return nil, fmt.Errorf("%w: nobody leads any more", lease.ErrStopped)
 	}
 	return all, nil
@@ -61,6 +66,8 @@ func (s *site) tell(ctx context.Context, p *part, key lease.Key) *document {
 	switch {
 	case err == nil:
 		return d
+	case p.waits():
+		return missing(p.n, leaderWaits)
 	case errors.Is(err, errNotLeading), errors.Is(err, lease.ErrStopped), errors.Is(err, lease.ErrNoCoordinator):
 		return missing(p.n, nobodyLeads)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -82,6 +82,9 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	}
 	defer cell.close()
 	where := fmt.Sprintf("%s, HTTP at http://%s; %s", link.place(in), web.addr, state.place)
+	if site.standsBy && !link.joined {
+		voice.Log.Warn("NATS comes along with this coordinator and ends with it, so nobody can take over; give all coordinators one NATS system with --nats")
+	}
 	if site.standsBy {
 		voice.Say("%s stands by for cell %s%s (%s); %s", c.Name, c.Cell, c.divided(", "), origin, where)
 	}

@@ -51,13 +51,13 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.ConnectWait+500*time.Millisecond)
 	defer cancel()
-	body, err := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell}).Status(ctx, lease.Key(c.Key))
+	body, err := c.ask(ctx, bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell}))
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: the one at %s did not tell its status in time; give it more with --connect-wait",
 			lease.ErrNoCoordinator, bus.Redacted(nc.ConnectedUrl()))
 	case errors.Is(err, lease.ErrNoCoordinator):
-		return cli.Nobody(bus.Redacted(nc.ConnectedUrl()), c.Cell)
+		return fmt.Errorf("%w; one that waits for Redis says so when it is asked by coordinator healthcheck", cli.Nobody(bus.Redacted(nc.ConnectedUrl()), c.Cell))
 	case err != nil:
 		return cli.Foreign(err)
 	}
@@ -80,6 +80,22 @@ func (c *statusCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Stream
 		return err
 	}
 	return c.lacking(d)
+}
+
+// ask asks again, where nobody leads, for as long as a takeover takes.
+func (c *statusCommand) ask(ctx context.Context, client *bus.Client) (body []byte, err error) {
+	const takeover, pause = 500 * time.Millisecond, 20 * time.Millisecond
+	for until := time.Now().Add(min(takeover, c.ConnectWait)); ; {
+		body, err = client.Status(ctx, lease.Key(c.Key))
+		if !errors.Is(err, lease.ErrNoCoordinator) || time.Now().After(until) {
+			return body, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // lacking is the error of a key of whose partition nothing is known.

@@ -167,7 +167,10 @@ func (s *serving) start(ctx context.Context) error {
 	if ctx.Err() != nil { // one of them is forbidden
 		return nil
 	}
-	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.announcement()) // a hint: who misses it asks again by itself
+	// It is a hint: who misses it asks again by itself. Who asks once this is ready is not
+	// told by it to ask again.
+	_ = s.nc.Publish(leadsSubject(s.cfg.Cell, n), s.announcement())
+	_ = s.nc.FlushTimeout(100 * time.Millisecond)
 	if s.cfg.Recalls != nil {
 		s.work.Go(func() {
 			if err := s.cfg.Recalls(ctx, s.recall); err != nil && ctx.Err() == nil {

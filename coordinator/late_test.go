@@ -87,32 +87,20 @@ func TestDeposedLeaderAnswersNothing(t *testing.T) {
 				cfg := config(t, `limits: [{key: k, rules: [1/1h, 1 concurrent]}]`)
 				memory := coordinator.NewMemory()
 				cfg.Mirror, cfg.Elector = memory, memory
-				ctx, cancel := context.WithCancel(t.Context())
-				c, err := coordinator.New(cfg)
-				require.NoError(t, err)
-				leaders, done := make(chan *coordinator.Leader, 2), make(chan error)
-				go func() {
-					done <- c.Run(ctx, func(ctx context.Context, l *coordinator.Leader) error {
-						leaders <- l
-						<-ctx.Done()
-						return nil
-					})
-				}()
-				defer func() {
-					cancel()
-					require.NoError(t, <-done)
-				}()
-				old := <-leaders
-				a, err := old.Acquire(ctx, slotted(1))
-				require.NoError(t, err)
-				require.Equal(t, lease.Granted, a.Outcome)
-				require.NoError(t, ask(ctx, old), "as long as it leads")
-				seen, err := memory.Look(ctx)
-				require.NoError(t, err)
-				next := seen
-				next.Epoch = lease.Epoch{Number: seen.Epoch.Number + 1, Mark: 7}
-				require.NoError(t, memory.Campaign(ctx, seen, next))
-				require.ErrorIs(t, ask(ctx, old), lease.ErrStopped)
+				hear := func() coordinator.Heard { return coordinator.Heard{Connected: true} }
+				heeding(t, cfg, hear, func(ctx context.Context, t *testing.T, _ *coordinator.Coordinator, leaders <-chan *coordinator.Leader) {
+					old := <-leaders
+					a, err := old.Acquire(ctx, slotted(1))
+					require.NoError(t, err)
+					require.Equal(t, lease.Granted, a.Outcome)
+					require.NoError(t, ask(ctx, old), "as long as it leads")
+					seen, err := memory.Look(ctx)
+					require.NoError(t, err)
+					next := seen
+					next.Epoch = lease.Epoch{Number: seen.Epoch.Number + 1, Mark: 7}
+					require.NoError(t, memory.Campaign(ctx, seen, next))
+					require.ErrorIs(t, ask(ctx, old), lease.ErrStopped)
+				})
 			})
 		})
 	}

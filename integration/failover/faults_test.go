@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ration/integration/harness"
 	"ration/integration/oracle"
 )
 
@@ -59,24 +60,8 @@ var faults = []fault{
 		})
 		return at
 	}},
-	{name: "the leader cut off from Redis", do: func(w *world) time.Time {
-		m := w.leader()
-		at := time.Now()
-		m.redis.Cut()
-		w.takeover(m)
-		w.served(time.Now())
-		m.redis.Mend()
-		return at
-	}},
-	{name: "the leader cut off from NATS", do: func(w *world) time.Time {
-		m := w.leader()
-		at := time.Now()
-		m.nats.Cut()
-		w.takeover(m)
-		w.served(time.Now())
-		m.nats.Mend()
-		return at
-	}},
+	{name: "the leader cut off from Redis", do: func(w *world) time.Time { m := w.leader(); return w.cutOff(m, m.redis) }},
+	{name: "the leader cut off from NATS", do: func(w *world) time.Time { m := w.leader(); return w.cutOff(m, m.nats) }},
 	{name: "Redis killed, and started empty", short: true, do: func(w *world) time.Time {
 		at := time.Now()
 		w.redis.Kill()
@@ -136,6 +121,18 @@ func wait(w *world, d time.Duration) {
 		}
 		return nil
 	})
+}
+
+// cutOff cuts one of a leader's ways until another has led for a while, and gives when it
+// began.
+func (w *world) cutOff(m *member, way *harness.Wire) time.Time {
+	w.t.Helper()
+	at := time.Now()
+	way.Cut()
+	w.takeover(m)
+	w.served(time.Now())
+	way.Mend()
+	return at
 }
 
 // takeover waits until somebody leads who is not old.

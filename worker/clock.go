@@ -3,12 +3,20 @@ package worker
 import (
 	"sync/atomic"
 	"time"
+
+	"ration/internal/tsc"
 )
 
 const (
 	// lookEvery is how stale the look at the boot-time clock may be. A look
 	// costs ten times a reading of the monotonic clock.
 	lookEvery = time.Millisecond
+	// counted is over which time the processor's counter is compared with the
+	// monotonic clock, once.
+	counted = time.Second
+	// fastest is what no counter exceeds, in ticks a nanosecond. One that seems to
+	// was set while it was compared.
+	fastest = 8.0
 	// suspended is a gap between the two clocks that only a suspend explains.
 	suspended = time.Second
 	// brief is how far apart the readings of the two clocks may be, and readings
@@ -30,12 +38,21 @@ type clock struct {
 	ahead    atomic.Int64 // what the monotonic clock is set forward by
 	looked   atomic.Int64 // monotonic time of the last look
 	suspends atomic.Int64
+
+	// What the processor's counter is good for, if it is steady: while it is within
+	// span ticks of from, the elapsed time is at most by.
+	steady bool
+	first  uint64 // the counter, after base was read
+	span   atomic.Int64
+	from   atomic.Uint64
+	by     atomic.Int64
 }
 
 // newClock makes a clock over the boot-time clock, or over the monotonic one
 // alone if that is nil or does not work.
 func newClock(boot func() (time.Duration, bool)) *clock {
-	c := &clock{base: time.Now()}
+	c := &clock{base: time.Now(), steady: tsc.Steady()}
+	c.first = tsc.Read()
 	c.wall = c.base.UnixNano()
 	if boot == nil {
 		return c
@@ -52,10 +69,39 @@ func newClock(boot func() (time.Duration, bool)) *clock {
 // now is the elapsed time.
 func (c *clock) now() time.Duration {
 	t := time.Since(c.base)
-	if c.boot != nil && int64(t)-c.looked.Load() > int64(lookEvery) {
+	if int64(t)-c.looked.Load() > int64(lookEvery) {
 		t = c.look(t)
 	}
 	return t + time.Duration(c.ahead.Load())
+}
+
+// before says that now is before t, and takes a look if it is not sure without.
+//
+// In most cases the processor's counter is enough, which is read in half the time
+// of the clock: since the last look it has counted fewer ticks than it counts
+// between two looks, so at most that much has passed.
+func (c *clock) before(t time.Duration) bool { return c.surely(tsc.Read(), t) || c.now() < t }
+
+// surely says that t had not come when the counter read ticks; false says nothing.
+// A counter that was set back or forward is out of the span, and a wrong one can
+// mislead by no more than the boot-time clock may be stale.
+func (c *clock) surely(ticks uint64, t time.Duration) bool {
+	return ticks-c.from.Load() < uint64(c.span.Load()) && c.by.Load() < int64(t) // by is raised before from
+}
+
+// count notes that the monotonic clock read t after the counter read ticks.
+func (c *clock) count(ticks uint64, t time.Duration) {
+	if !c.steady {
+		return
+	}
+	// These ticks passed after the first reading of the clock and before its last,
+	// so the rate is higher than it seems, and the span no longer than it may be.
+	if t < counted || c.span.Load() == 0 {
+		rate := min(float64(ticks-c.first)/float64(t), fastest)
+		raise(&c.span, int64(rate*float64(lookEvery)))
+	}
+	raise(&c.by, int64(t)+c.ahead.Load()+int64(lookEvery))
+	c.from.Store(ticks)
 }
 
 // gap is what the boot-time clock is ahead of the monotonic one: between two
@@ -87,27 +133,43 @@ func (c *clock) gap(before time.Duration) (best gap, last time.Duration, ok bool
 }
 
 // look compares the clocks, and gives a reading of the monotonic one taken after.
+func (c *clock) look(before time.Duration) time.Duration {
+	ticks := tsc.Read()
+	t := c.follow(before)
+	c.looked.Store(int64(t))
+	c.count(ticks, t)
+	return t
+}
+
+// follow sets the clock forward to the boot-time clock.
 //
 // A clock set too far forward would date spends early, and one not far enough
 // would spend after the deadline. So the gap at base is taken for as large as it
 // may have been, and today's for as small: the clock is never set further forward
 // than it has to be, and lacks 2·brief at most, far below the margin of any lease.
-func (c *clock) look(before time.Duration) time.Duration {
+func (c *clock) follow(before time.Duration) time.Duration {
+	if c.boot == nil {
+		return time.Since(c.base)
+	}
 	gap, t, ok := c.gap(before)
-	c.looked.Store(int64(t))
 	if !ok {
 		return t
 	}
-	for to := int64(gap.least - c.origin); ; {
-		ahead := c.ahead.Load()
-		if to <= ahead {
-			return t
+	if raise(&c.ahead, int64(gap.least-c.origin)) > suspended {
+		c.suspends.Add(1)
+	}
+	return t
+}
+
+// raise stores what is more than is there, and gives by how much.
+func raise(at *atomic.Int64, to int64) time.Duration {
+	for {
+		was := at.Load()
+		if to <= was {
+			return 0
 		}
-		if c.ahead.CompareAndSwap(ahead, to) {
-			if to-ahead > int64(suspended) {
-				c.suspends.Add(1)
-			}
-			return t
+		if at.CompareAndSwap(was, to) {
+			return time.Duration(to - was)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"ration/internal/tsc"
 )
 
 // bootable gives a clock whose boot-time clock is ahead by what is stored.
@@ -186,5 +188,83 @@ func TestNothingHeldBeforeASuspendIsSpentAfterIt(t *testing.T) {
 		require.NoError(t, l.Wait(t.Context()), "of a new lease")
 		time.Sleep(time.Second) // it is dated by now
 		require.EqualValues(t, 22, w.Stats().Spent)
+	})
+}
+
+// steady gives a clock that trusts the processor's counter, which read first when
+// it was made.
+func steady(first uint64) *clock {
+	c := newClock(nil)
+	c.steady, c.first = true, first
+	return c
+}
+
+func TestTheCounterIsSureForAMillisecondAfterALook(t *testing.T) {
+	const first, rate = 1 << 60, 3 // ticks a nanosecond
+	ticks := func(at time.Duration) uint64 { return first + rate*uint64(at) }
+	c := steady(first)
+	require.False(t, c.surely(ticks(time.Second), Forever), "it has not been compared yet")
+	c.count(ticks(time.Second), time.Second)
+	last := time.Second + lookEvery
+	for _, at := range []time.Duration{time.Second, time.Second + lookEvery/2, last - 1} {
+		require.True(t, c.surely(ticks(at), last+1), at)
+		require.False(t, c.surely(ticks(at), last), "it may be so late already")
+	}
+	require.False(t, c.surely(ticks(last), Forever), "the next look is due")
+	require.False(t, c.surely(ticks(last+time.Hour), Forever), "it was set forward, or nobody looked")
+	require.False(t, c.surely(ticks(time.Second-1), Forever), "it was set back")
+	require.False(t, c.surely(0, Forever), "it started anew")
+}
+
+// A look that was interrupted between its readings, and a counter that was set
+// while it was compared, leave it sure of less time, or of little more.
+func TestACounterThatWasComparedBadlyIsNotSureForLong(t *testing.T) {
+	c := steady(100)
+	c.count(100+2e6, 2*time.Millisecond) // 1 a nanosecond
+	c.count(100+4e6, 9*time.Millisecond) // 4 ms, and a pause of 5 before the clock was read
+	require.EqualValues(t, lookEvery, c.span.Load(), "a pause makes it no longer")
+	c.count(100+12e6, 10*time.Millisecond+counted)
+	require.EqualValues(t, lookEvery, c.span.Load(), "it is compared once")
+	for _, at := range []uint64{0, 99, 1 << 63} {
+		c := steady(100)
+		c.count(at, 2*time.Millisecond)
+		require.LessOrEqual(t, c.span.Load(), int64(fastest*float64(lookEvery)))
+	}
+}
+
+// Two look at once, and the later one is done first: what the earlier one notes
+// makes nothing sure that is not.
+func TestAnEarlierLookThatEndsLaterMakesNothingSure(t *testing.T) {
+	c := steady(0)
+	c.count(1e9, time.Second)
+	c.count(5e9, 5*time.Second)
+	c.count(4e9, 4*time.Second)
+	require.False(t, c.surely(4e9, 5*time.Second))
+	require.False(t, c.surely(5e9, Forever))
+}
+
+func TestTheRealCounterIsNeverSureOfWhatHasPassed(t *testing.T) {
+	c := newClock(bootTime)
+	sure := 0
+	for range 1_000_000 {
+		passed := c.now()
+		ticks := tsc.Read()
+		require.False(t, c.surely(ticks, passed))
+		if c.surely(ticks, Forever) {
+			sure++
+		}
+	}
+	require.Equal(t, c.steady, sure > 0)
+}
+
+func TestACounterIsNotTrustedBesideAClockThatIsNotTheSystems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClock(nil)
+		time.Sleep(2 * lookEvery)
+		c.now()
+		require.False(t, c.surely(tsc.Read(), Forever))
+		require.True(t, c.before(3*lookEvery))
+		time.Sleep(lookEvery)
+		require.False(t, c.before(3*lookEvery))
 	})
 }

@@ -47,7 +47,7 @@ func (p *Pool) swift(h *holding, c *clock, n int64) bool {
 	if !h.takeAll(n) {
 		return false
 	}
-	if c.now() < h.deadline && p.looks.Load() == looks {
+	if c.before(h.deadline) && p.looks.Load() == looks {
 		return true
 	}
 	h.missed.Add(n)

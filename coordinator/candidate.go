@@ -60,6 +60,7 @@ type Candidate struct {
 	mirror  uint64        // as last seen
 	instant algo.Instant  // of ledger time, as its leader wrote it last
 	at      time.Duration // when that was first seen
+	lacks   time.Duration // of ledger time, that this epoch's turns were seen to have gone back by at most
 	early   time.Duration // before this it does not campaign early
 	holdoff time.Duration // how long that was the last time
 	bid     lease.Epoch   // the last, of which there may be no answer
@@ -180,6 +181,14 @@ func (c *Candidate) watch(now time.Duration, s lease.Seat, heard Heard) {
 		}
 		c.since = now
 	}
+	// Turns that were seen and are gone: what was recorded since may be, also where that is more
+	// than the mirror is said to forget.
+	switch {
+	case s.Epoch != c.seen.Epoch:
+		c.lacks = 0
+	case s.Seq < c.seen.Seq:
+		c.lacks = max(c.lacks, c.reached(now).Sub(s.Pulse.Instant))
+	}
 	// Ledger time goes on from what its last leader wrote, also where this coordinator's own
 	// clock, of when it led itself, is further: what that leader dated would be out too early.
 	none := s.Epoch.Number < c.number || s.Epoch == lease.Epoch{}
@@ -231,8 +240,8 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 	switch {
 	case s.Epoch.Number < max(c.number, heard.Number):
 		next.Lost = lease.Doubt{Epoch: next.Epoch.Number, At: at}
-	case s.Run != s.Running && c.config.Lag > 0: // else what it has is all that it had
-		next.Lagged = lease.Doubt{Epoch: next.Epoch.Number, At: at, Lag: c.config.Lag}
+	case c.lacks > 0 || s.Run != s.Running && c.config.Lag > 0: // else what it has is all that it had
+		next.Lagged = lease.Doubt{Epoch: next.Epoch.Number, At: at, Lag: max(c.config.Lag, c.lacks)}
 	}
 	return next
 }

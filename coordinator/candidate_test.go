@@ -191,6 +191,37 @@ func TestMirrorOfAnotherLifeIsCharged(t *testing.T) {
 	require.Equal(t, "second", next.Run)
 }
 
+// TestMirrorThatWentBackIsChargedForAllThatItLacks: one that was started again from an old
+// copy, under the same epoch, lacks turns that were seen. That is more than it is said to
+// forget, or it is said to forget nothing.
+func TestMirrorThatWentBackIsChargedForAllThatItLacks(t *testing.T) {
+	for name, lag := range map[string]time.Duration{"it forgets a second": time.Second, "it forgets nothing": 0} {
+		w := newLagging(t, lag)
+		old := seatAt(3, 1, algo.Instant(0).Add(time.Minute))
+		old.Seq, old.Run, old.Running = 10, "first", "first"
+		w.watch(0, old)
+		s := old
+		for range 30 { // its leader goes on
+			s.Seq++
+			s.Pulse.Beat++
+			s.Pulse.Instant = s.Pulse.Instant.Add(time.Second)
+			w.watch(time.Second, s)
+		}
+		old.Running = "second"
+		next, _, campaigned := w.watch(time.Minute, old)
+		require.True(t, campaigned, name)
+		require.Equal(t, uint64(4), next.Lagged.Epoch, name)
+		require.GreaterOrEqual(t, next.Lagged.Lag, 30*time.Second, name)
+		require.LessOrEqual(t, next.Lagged.Lag, 32*time.Second, name)
+
+		s = seatAt(4, 1, old.Pulse.Instant) // whoever led since has seen to it
+		s.Run, s.Running = "second", "second"
+		next, _, campaigned = w.watch(time.Minute, s)
+		require.True(t, campaigned, name)
+		require.Zero(t, next.Lagged, name)
+	}
+}
+
 // TestLedgerTimeGoesOnFromWhatWasWritten: also for who led before, and whose own clock is
 // further: marks of the leader in between would come back too early by it.
 func TestLedgerTimeGoesOnFromWhatWasWritten(t *testing.T) {

@@ -28,7 +28,10 @@
 // What is not a promise to anybody is not waited for: that the leader lives, and turns
 // that changed nothing, are kept in memory and written with the next turn that did, at
 // most a second later. Nor is it noticed when the file is replaced by an older copy of
-// itself: that forgets what was granted since.
+// itself while nobody has it open: that forgets what was granted since.
+//
+// A file that is taken away or replaced under a leader is missed within a second: until
+// it is made again, and all that the leader knows is in it, nothing more is granted.
 //
 // # One process
 //

@@ -23,7 +23,6 @@ import (
 // says.
 type Mirror struct {
 	path string
-	db   *bbolt.DB
 
 	// writing has one value while something is written. What follows it belongs to
 	// whoever put that there.
@@ -37,6 +36,12 @@ type Mirror struct {
 	seat   lease.Seat
 	saved  time.Time // when the seat was last written
 	closed bool
+
+	// The store is set where something is written, and read under mu too.
+	db   *bbolt.DB
+	file fs.FileInfo // of the store, as it was opened
+	seen time.Time   // when that was last found in its place
+	gone bool        // it is there no more
 }
 
 var (
@@ -60,7 +65,7 @@ func (m *Mirror) Close() error {
 		return nil
 	}
 	var err error
-	if seat.Epoch != (lease.Epoch{}) {
+	if seat.Epoch != (lease.Epoch{}) && !m.isGone() {
 		err = m.update(func(tx *bbolt.Tx) error { return putSeat(tx, &seat) })
 	}
 	if err = errors.Join(err, m.db.Close()); err != nil {
@@ -85,7 +90,12 @@ func (m *Mirror) written() { <-m.writing }
 func (m *Mirror) update(change func(*bbolt.Tx) error) error { return told(m.db.Update(change)) }
 
 // view reads what the last transaction left.
-func (m *Mirror) view(read func(*bbolt.Tx) error) error { return told(m.db.View(read)) }
+func (m *Mirror) view(read func(*bbolt.Tx) error) error {
+	m.mu.Lock()
+	db := m.db
+	m.mu.Unlock()
+	return told(db.View(read))
+}
 
 // told gives the store's errors the names that others know.
 func told(err error) error {
@@ -101,6 +111,9 @@ func (m *Mirror) use(e lease.Epoch) (lease.Seat, error) {
 	defer m.mu.Unlock()
 	if m.closed {
 		return lease.Seat{}, failed("using", m.path, fs.ErrClosed)
+	}
+	if m.gone {
+		return m.seat, lease.ErrLost
 	}
 	return m.seat, m.seat.Fence(e)
 }

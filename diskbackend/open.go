@@ -43,23 +43,37 @@ var (
 // directory, ErrDamaged where the file is damaged or a stranger's, and lease.ErrFormat
 // where it is of a newer version; others tell of the file system.
 func Open(dir string) (*Mirror, error) {
-	path := filepath.Join(dir, fileName)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, failed("making", dir, err)
-	}
-	fresh, err := start(dir, path)
-	if err != nil {
+	m := &Mirror{path: filepath.Join(dir, fileName), writing: make(chan struct{}, 1)}
+	if err := m.open(dir); err != nil {
 		return nil, err
-	}
-	db, err := open(path, false)
-	if err != nil {
-		return nil, err
-	}
-	m := &Mirror{path: path, db: db, writing: make(chan struct{}, 1)}
-	if err := m.begin(dir, fresh); err != nil {
-		return nil, errors.Join(err, db.Close())
 	}
 	return m, nil
+}
+
+// open opens the store of a directory.
+func (m *Mirror) open(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return failed("making", dir, err)
+	}
+	fresh, err := start(dir, m.path)
+	if err != nil {
+		return err
+	}
+	db, err := open(m.path, false)
+	if err != nil {
+		return err
+	}
+	file, err := os.Stat(m.path)
+	if err != nil {
+		return errors.Join(failed("opening", m.path, err), db.Close())
+	}
+	m.mu.Lock()
+	m.db, m.file, m.seen, m.broom = db, file, time.Now(), nil
+	m.mu.Unlock()
+	if err := m.begin(dir, fresh); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return nil
 }
 
 // start says whether the state is yet to be made, and leaves a sign while it is: without
@@ -148,10 +162,13 @@ func (m *Mirror) begin(dir string, fresh bool) error {
 	if err := settle(dir); err != nil {
 		return err
 	}
-	return m.view(func(tx *bbolt.Tx) (err error) {
-		m.seat, err = getSeat(tx)
+	return m.view(func(tx *bbolt.Tx) error {
+		seat, err := getSeat(tx)
 		// Whoever led had the file locked, and so leads no more.
-		m.seat.Vacant = m.seat.Epoch != lease.Epoch{}
+		seat.Vacant = seat.Epoch != lease.Epoch{}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.seat = seat
 		return err
 	})
 }

@@ -12,8 +12,14 @@ import (
 )
 
 // Look reads the seat. Its clock is the machine's, and its Run is empty, as it runs in
-// no process that could lose it. It never waits for the disk but where a campaign does.
-func (m *Mirror) Look(context.Context) (lease.Seat, error) {
+// no process that could lose it. It never waits for the disk but where a campaign does, and
+// where the file has to be opened again.
+func (m *Mirror) Look(ctx context.Context) (lease.Seat, error) {
+	if m.isGone() {
+		if err := m.again(ctx); err != nil {
+			return lease.Seat{}, err
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -36,6 +42,8 @@ func (m *Mirror) Campaign(ctx context.Context, seen, next lease.Seat) error {
 	switch {
 	case m.closed:
 		return failed("using", m.path, fs.ErrClosed)
+	case m.gone:
+		return lease.ErrMoved
 	case m.seat.Epoch != (lease.Epoch{}) && m.seat.Partitions != next.Partitions:
 		return fmt.Errorf("diskbackend: %s is of a cell of %d, and not of %d: %w", m.path, m.seat.Partitions, next.Partitions, lease.ErrPartitions)
 	case m.seat.Moved(&seen):
@@ -59,9 +67,12 @@ func (m *Mirror) Campaign(ctx context.Context, seen, next lease.Seat) error {
 // Renew shows that the leader lives. That is on disk within a second, and at once where
 // the seat is older there.
 func (m *Mirror) Renew(_ context.Context, e lease.Epoch, p lease.Pulse) error {
+	m.look()
 	m.mu.Lock()
 	err := m.seat.Fence(e)
 	switch {
+	case m.gone && !m.closed:
+		err = lease.ErrLost
 	case m.closed:
 		err = failed("using", m.path, fs.ErrClosed)
 	case err == nil:

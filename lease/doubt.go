@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"math"
 	"time"
 
 	"ration/algo"
@@ -96,6 +97,11 @@ func (l *Ledger) unblock(a *account) {
 		return
 	}
 	a.blocked = 0
+	if ended := l.lagged.At.Add(l.config.TokenTTL) + 1; l.now.Before(ended) && l.uneven(a) {
+		a.blocked = ended
+		return
+	}
+	l.chargeBeyond(a)
 	l.charge(a)
 	l.use(a)
 	l.touch(a)
@@ -139,13 +145,47 @@ func (l *Ledger) charge(a *account) {
 	}
 }
 
+// eachBeyond calls do for each window that may lack more than every window has free: a short one
+// has given back some of it since, or is short of it, and a long one remembers all.
+func (l *Ledger) eachBeyond(a *account, do func(i int, n int64)) {
+	for i, r := range a.contract.rules {
+		if r.of == slots {
+			continue // a slot is held from all windows for as long
+		}
+		w, now := a.window(i, l.now)
+		if n := min(w.Free(now), l.lacking(a, r.of)) - l.chargeable(a, r.of); n > 0 {
+			do(i, n)
+		}
+	}
+}
+
+func (l *Ledger) uneven(a *account) (some bool) {
+	l.eachBeyond(a, func(int, int64) { some = true })
+	return some
+}
+
+// chargeBeyond charges what no lease can hold, which takes the same from all windows. It counts
+// as spent now, when all leases that the mirror may lack have expired.
+func (l *Ledger) chargeBeyond(a *account) {
+	l.eachBeyond(a, func(i int, n int64) {
+		at := a.contract.rules[i].dated(l.now, l.now)
+		w, now := a.window(i, l.now)
+		w.Charge(now, n, at)
+	})
+}
+
 // chargeable is what the tightest rule of a resource could have granted in the lag, as
 // far as it is free.
 func (l *Ledger) chargeable(a *account, of resource) int64 {
 	if !a.counts(of) {
 		return 0
 	}
-	n := a.free(l.now, of)
+	return min(a.free(l.now, of), l.lacking(a, of))
+}
+
+// lacking is what the tightest rule of a resource could have granted in the lag.
+func (l *Ledger) lacking(a *account, of resource) int64 {
+	n := int64(math.MaxInt64)
 	for _, r := range a.contract.rules {
 		if r.of == of {
 			n = min(n, r.spec.Within(l.lagged.Lag))

@@ -113,6 +113,39 @@ func TestWhatComesBackInTheLagMayHaveBeenGranted(t *testing.T) {
 	}
 }
 
+// TestEachWindowIsChargedWithAllThatItMayLack: a second has 5 free at most, however much was
+// granted in the lag, and the hour remembers all of that. What leases may hold is charged
+// when they have ended.
+func TestEachWindowIsChargedWithAllThatItMayLack(t *testing.T) {
+	p := policy(t, `limits: [{key: "{k}", rules: [5/1s, 60/1h]}]`)
+	for name, spent := range map[string]int64{"nothing is spent": 0, "the second is used up": 5} {
+		before := lease.NewLedger(p, lease.DefaultConfig())
+		r := ask("a", 10, start, 0, "k")
+		r.Need.Tokens, r.Want.Tokens = 5, 5
+		records := mirrored{}
+		records.keep(turn(t, before, start, r))
+		records.keep(turn(t, before, start+1, &lease.Report{Holder: r.ID.Holder, Counts: []lease.Count{
+			{ID: r.ID, Keys: r.Keys, Points: []lease.Point{{Count: spent}}, Returned: 5 - spent},
+		}}))
+		l := lease.NewLedger(p, lease.DefaultConfig())
+		const lag = 10 * time.Second
+		l.Start(lease.Start{Epoch: 2, Instant: start + 1, Lagged: lease.Doubt{Epoch: 2, At: start + 1, Lag: lag}})
+		record := records["k"]
+		record.Key = "k"
+		l.Restore(record)
+		granted := int64(0)
+		for later := time.Duration(0); later < 2*time.Minute; later += time.Second {
+			now := start.Add(later + 2)
+			r := ask("b", uint64(later), now, 0, "k")
+			r.Want.Tokens = 5
+			if a := turn(t, l, now, r).Answers[0].Answer; a.Outcome == lease.Granted {
+				granted += a.Granted.Tokens
+			}
+		}
+		require.LessOrEqual(t, spent+50+granted, int64(60), "%s: 50 were granted in the lag", name)
+	}
+}
+
 // TestLeaseThatAPrefixForgotIsNotRenewed: x and x/a both have a lease of 2 slots, and the
 // record of one of them is spoilt or lost. That prefix is full for a slot TTL; then the
 // lease is over, whatever its holder says meanwhile, and all of it is free to others. A

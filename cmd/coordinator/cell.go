@@ -67,8 +67,8 @@ func newCell(c *serveCommand, s *site, state *kept, l *link, voice *cli.Voice, a
 			config.Hear = func(seat lease.Seat) coordinator.Heard { return made.hear(p, seat) }
 			config.Yield = func() string { return made.yield(p) }
 		}
-		var err error
-		if p.coord, err = coordinator.New(config); err == nil && s.standsBy {
+		coord, err := coordinator.New(config)
+		if p.coord.Store(coord); err == nil && s.standsBy { // who listens is asked at once
 			p.ears, err = l.listen(bus.EarsConfig{
 				Cell: s.cell, Partition: p.n, ID: id, Name: s.name, Every: config.LookEvery,
 				Known: func() bus.Known { return made.known(p) },
@@ -101,12 +101,12 @@ func (c *cell) run(ctx context.Context) error {
 		g.Go(func() error {
 			if p.n > 0 {
 				select {
-				case <-c.site.parts[0].coord.Agreed():
+				case <-c.site.parts[0].coord.Load().Agreed():
 				case <-ctx.Done():
 					return nil
 				}
 			}
-			return p.coord.Run(ctx, func(ctx context.Context, l *coordinator.Leader) error { return c.serve(ctx, p, l) })
+			return p.coord.Load().Run(ctx, func(ctx context.Context, l *coordinator.Leader) error { return c.serve(ctx, p, l) })
 		})
 	}
 	if c.site.standsBy {
@@ -185,7 +185,7 @@ func (c *cell) counted(p *part, by int) string {
 
 // known is what others are told.
 func (c *cell) known(p *part) bus.Known {
-	number, mirror, leads := p.coord.Known()
+	number, mirror, leads := p.coord.Load().Known()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return bus.Known{Number: number, Mirror: mirror, Leads: leads, Claims: c.balance.Claims(p.n)}
@@ -195,7 +195,7 @@ func (c *cell) known(p *part) bus.Known {
 func (c *cell) hear(p *part, s lease.Seat) coordinator.Heard {
 	h := p.ears.Hear(s.Epoch)
 	out := coordinator.Heard{Connected: h.Connected, Silent: h.Silent, Served: h.Served, Mute: !h.Silent && !h.Served}
-	_, own, _ := p.coord.Known()
+	_, own, _ := p.coord.Load().Known()
 	answers := p.ears.Hear(lease.Epoch{}).Served // who leads without a mirror for long serves nobody
 	for _, o := range h.Others {
 		out.Number = max(out.Number, o.Number)
@@ -232,9 +232,9 @@ func (c *cell) watch() {
 	well := !c.ends && c.site.connected()
 	peers := map[string]*coordinator.Peer{}
 	for n, p := range c.site.parts {
-		_, _, own[n] = p.coord.Known()
+		_, _, own[n] = p.coord.Load().Known()
 		h := p.ears.Hear(lease.Epoch{})
-		well = well && h.Connected && p.coord.Well()
+		well = well && h.Connected && p.coord.Load().Well()
 		for _, o := range h.Others {
 			peer := peers[o.ID]
 			if peer == nil {

@@ -154,7 +154,7 @@ func TestWhoStopsClaimsNothing(t *testing.T) {
 		}
 		return claims
 	}
-	<-b.site.parts[2].coord.Agreed()
+	<-b.site.parts[2].coord.Load().Agreed()
 	for range 10 { // looks, of which each is a third of what it would have to be well for
 		time.Sleep(balanceEvery)
 		require.False(t, claims())

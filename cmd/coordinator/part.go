@@ -21,8 +21,8 @@ type part struct {
 	leader  atomic.Pointer[coordinator.Leader]
 	serving atomic.Bool
 
-	coord *coordinator.Coordinator
-	ears  *bus.Ears // nil where nobody else can lead
+	coord atomic.Pointer[coordinator.Coordinator] // nil until its state is open
+	ears  *bus.Ears                               // nil where nobody else can lead
 }
 
 var errNotLeading = errors.New("not leading")
@@ -45,14 +45,27 @@ func (p *part) waits() bool {
 // standsBy gives nil if the partition, which is not served here, would be if its leader
 // went, or why not.
 func (p *part) standsBy() error {
-	_, _, leads := p.coord.Known()
-	switch {
+	coord := p.coord.Load()
+	if coord == nil {
+		return errors.New("no answer from Redis")
+	}
+	switch _, _, leads := coord.Known(); {
 	case leads:
 		return errors.New("it has the seat, and serves nobody until Redis answers")
-	case !p.coord.Well():
+	case !coord.Well():
 		return errors.New("no answer from Redis")
 	}
 	return nil
+}
+
+// alone says why the partition is not served here, where nobody else can.
+func (p *part) alone() error {
+	if coord := p.coord.Load(); coord != nil {
+		if _, _, leads := coord.Known(); leads {
+			return errors.New("it has the seat, and serves nobody until its state can be written")
+		}
+	}
+	return errNotLeading
 }
 
 // summary asks the turn loop for the totals.

@@ -68,7 +68,7 @@ func (s *site) ready() error {
 		case p.leader.Load() == nil && s.standsBy:
 			err = p.standsBy()
 		case p.leader.Load() == nil:
-			err = errNotLeading
+			err = p.alone()
 		case !p.serving.Load():
 			err = errors.New("leading, but not subscribed yet")
 		}

@@ -54,14 +54,15 @@ func stand(t *testing.T, m *leaving) *site {
 	p := s.parts[0]
 	config := coordinator.DefaultConfig(lease.Demo())
 	config.Mirror, config.Elector = m, m
-	var err error
-	p.coord, err = coordinator.New(config)
+	require.EqualError(t, s.ready(), "no answer from Redis", "its state is not open")
+	coord, err := coordinator.New(config)
 	require.NoError(t, err)
+	p.coord.Store(coord)
 	require.EqualError(t, s.ready(), "no answer from Redis", "it has not looked")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- p.coord.Run(ctx, func(ctx context.Context, l *coordinator.Leader) error {
+		ended <- coord.Run(ctx, func(ctx context.Context, l *coordinator.Leader) error {
 			defer p.lead(l)()
 			p.serving.Store(true)
 			<-ctx.Done()
@@ -105,6 +106,9 @@ func TestWhoCouldNotLeadIsNotReady(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		require.Nil(t, p.leader.Load())
 		require.EqualError(t, leader.ready(), "it has the seat, and serves nobody until Redis answers")
+		leader.standsBy = false
+		require.EqualError(t, leader.ready(), "it has the seat, and serves nobody until its state can be written")
+		leader.standsBy = true
 		require.NoError(t, leader.alive(t.Context()))
 
 		leads.away.Store(false)

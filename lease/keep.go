@@ -132,10 +132,10 @@ func (l *Ledger) keep(a *account, rule int, w *waiter) bool {
 		a.line.keepers = make([]*waiter, len(a.contract.rules))
 	}
 	k := a.line.keepers[rule]
-	if k == nil || w.order < k.order {
+	if k == nil || w.before(k) {
 		a.line.keepers[rule] = w
 	}
-	if k != nil && w.order < k.order {
+	if k != nil && w.before(k) {
 		for _, a := range k.accounts { // it may keep less elsewhere now
 			l.stir(a)
 		}
@@ -155,7 +155,7 @@ func (n *line) keeper(rule int, w *waiter) *waiter {
 	if n.keepers == nil {
 		return nil
 	}
-	if k := n.keepers[rule]; k != nil && k.order < w.order {
+	if k := n.keepers[rule]; k != nil && k.before(w) {
 		return k
 	}
 	return nil

@@ -128,8 +128,7 @@ func (l *Ledger) linesAddUp() error {
 		in := map[*waiter]bool{}
 		units := map[resource]int64{}
 		need, slotsOnly := int64(0), 0
-		for e := a.line.front(); e != nil; e = e.Next() {
-			w := e.Value.(*waiter)
+		for w := range a.line.all() {
 			if x, ok := l.waiting.Get(w.name()); !ok || x != w {
 				return fmt.Errorf("%v is in the line of %s and does not wait", w.req.ID, a.key)
 			}

@@ -26,6 +26,7 @@ type contract struct {
 	class   string        // that of the plan, above which nobody is; empty for none
 	classes []rankedClass // that the line names, first drained first
 	bound   int           // of a line that names none; below 0 for that of the config
+	lower   int64         // the percentage kept for lower classes
 	keep    time.Duration // see Ledger.lasts; 0 until it is asked for
 }
 
@@ -42,7 +43,7 @@ type contractRule struct {
 }
 
 func newContract(b Binding, ppm int64, d *dial) *contract {
-	c := &contract{guard: b.Guard(), bound: -1}
+	c := &contract{guard: b.Guard(), bound: -1, lower: defaultLower}
 	if b.Limit != nil {
 		c.add(b.Limit.Rules, "", ppm, d)
 	}
@@ -67,6 +68,7 @@ func (c *contract) order(b Binding, p *Policy) {
 		}
 		rank, _ := p.Rank(class.Name)
 		c.classes = append(c.classes, rankedClass{class, rank})
+		c.lower = b.Limit.Waiting.Lower
 	}
 }
 

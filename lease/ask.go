@@ -49,6 +49,7 @@ func (l *Ledger) request(m Message) {
 		l.refuse(w, refusal)
 		return
 	}
+	l.begins(w)
 	if lacks := l.try(w); lacks != nil {
 		l.wait(w, lacks)
 	}

@@ -3,6 +3,9 @@ package lease
 import (
 	"cmp"
 	"slices"
+	"time"
+
+	"ration/algo"
 )
 
 // class is what a line knows of one of its classes. A line that names none has those of
@@ -10,11 +13,19 @@ import (
 type class struct {
 	name     string
 	rank     int
-	bound    int // of those that counts has; below 0 where the whole line has one bound
-	standing int // who stand here
-	counts   int // those of them that lacked something here when they came
+	bound    int   // of those that counts has; below 0 where the whole line has one bound
+	standing int   // who stand here
+	counts   int   // those of them that lacked something here when they came
+	tokens   int64 // that they need
 	granted  int64
 	refused  int64
+
+	flows   map[Holder]*flow // see fair; nil while nobody waits
+	active  int              // flows that wait
+	started algo.Instant     // the latest start of those who were granted
+	speed   measure
+	credit  time.Duration // see lift
+	price   time.Duration // what credit was too little for, when it was last looked at
 }
 
 // rankedClass is a class that a contract names.
@@ -64,6 +75,31 @@ func (a *account) classAt(w *waiter) *class {
 		a.line.classes = slices.Insert(a.line.classes, at, &class{name: want.Name, rank: want.rank, bound: want.Bound})
 	}
 	return a.line.classes[at]
+}
+
+// tokensAbove is what waiters of higher classes need.
+func (n *line) tokensAbove(rank int) (sum int64) {
+	for _, c := range n.classes {
+		if c.rank < rank {
+			sum += c.tokens
+		}
+	}
+	return sum
+}
+
+// leave takes w out of the class.
+func (c *class) leave(l *Ledger, w *waiter, p *post) {
+	if c.tokens -= l.lineShare(w.req.Need.Tokens); p.counts {
+		c.counts--
+	}
+	if w.payer == c && !w.served {
+		c.credit += w.paid
+	}
+	c.price = 0
+	l.flowOut(c, w, p.ends)
+	if c.standing--; c.standing == 0 {
+		c.flows, c.active, c.started, c.credit = nil, 0, 0, 0
+	}
 }
 
 // full says that no more who lack something may come to stand in the class of w, and how

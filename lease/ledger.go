@@ -93,6 +93,7 @@ type Ledger struct {
 	classes    []*class  // in all lines together, by name
 	nodes      *btree.FreeListG[*waiter]
 	orders     uint64
+	lifts      uint64
 	now        algo.Instant
 	dial       dial
 	turn       *Turn

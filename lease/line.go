@@ -17,10 +17,13 @@ type waiter struct {
 	rank     int    // of the class
 	places   []post // in the lines of accounts, in their order; nil for one that never stood there
 	stands   bool
-	lifted   uint64       // when it was, in the order of that; 0 for not
-	start    algo.Instant // see fair
-	first    algo.Instant // arrival of its first copy
-	arrived  algo.Instant // arrival of its newest copy, which is answered
+	lifted   uint64        // when it was, in the order of that; 0 for not
+	start    algo.Instant  // see fair
+	served   bool          // it is granted
+	payer    *class        // whose credit it was lifted for,
+	paid     time.Duration // and how much of that
+	first    algo.Instant  // arrival of its first copy
+	arrived  algo.Instant  // arrival of its newest copy, which is answered
 	ticket   Ticket
 	order    uint64
 	deadline algo.Instant
@@ -35,7 +38,8 @@ func (w *waiter) name() name { return name{w.holder, w.req.ID.Seq} }
 // post is where a waiter stands in a line.
 type post struct {
 	class  *class
-	counts bool // it lacked something there when it came
+	counts bool         // it lacked something there when it came
+	ends   algo.Instant // of its share
 }
 
 // line is who waits at an account. What they need may be kept for some of them, see
@@ -43,6 +47,7 @@ type post struct {
 type line struct {
 	waiters   *queue       // nil when nobody ever waited
 	classes   []*class     // by rank
+	owes      bool         // some class may have credit for its next request
 	keepers   []*waiter    // for each rule whom its tokens or slots are kept for; nil for nobody ever
 	slotsOnly int          // waiters that need no tokens
 	tokens    int64        // that waiters need
@@ -69,7 +74,8 @@ func (l *Ledger) join(w *waiter, lacks []lack) {
 		}
 		a.line.waiters.ReplaceOrInsert(w)
 		c := a.classAt(w)
-		w.places[i] = post{c, lacksAt(lacks, a)}
+		w.places[i] = post{c, lacksAt(lacks, a), l.flowIn(c, a, w)}
+		c.tokens += l.lineShare(w.req.Need.Tokens)
 		if c.standing++; w.places[i].counts {
 			c.counts++
 		}
@@ -116,12 +122,7 @@ func (l *Ledger) leave(w *waiter) {
 	for i, a := range w.accounts {
 		l.use(a)
 		a.line.waiters.Delete(w)
-		if c := w.places[i].class; w.places[i].counts {
-			c.counts--
-			c.standing--
-		} else {
-			c.standing--
-		}
+		w.places[i].class.leave(l, w, &w.places[i])
 		if a.line.tokens -= l.lineShare(w.req.Need.Tokens); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly--
 		}
@@ -130,7 +131,7 @@ func (l *Ledger) leave(w *waiter) {
 				a.line.unit(of).needed -= l.lineShare(u.N)
 			}
 		}
-		if a.line.forsake(w) {
+		if a.line.forsake(w) || len(a.line.classes) > 1 { // for a lower class less is kept
 			l.stir(a)
 		}
 	}
@@ -143,6 +144,7 @@ func (l *Ledger) serve(a *account) {
 	evaluated := false
 	shut := shut{ledger: l, account: a}
 	l.unblock(a)
+	l.lift(a)
 	for w := range a.line.all() {
 		if evaluated {
 			noTokens, noSlots := shut.to(w, tokens), shut.to(w, slots)

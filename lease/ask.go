@@ -215,8 +215,14 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		l.refuse(w, refusal)
 		return
 	}
+	if a := l.sheds(w, lacks); a != nil {
+		l.unclaim(w)
+		l.shed(w, lacks, a)
+		return
+	}
 	l.stats.Waited++
 	l.join(w, lacks)
+	l.shedLower(w)
 	l.setOverdue(w)
 	for _, k := range lacks {
 		l.stir(k.account) // to set its timer, and to recall
@@ -267,18 +273,22 @@ func (a *account) first(of resource) *contractRule {
 	return a.contract.rules[i]
 }
 
-// setOverdue sets the timer that ends the wait: at the deadline, or when the
-// holder has been silent for too long.
+// setOverdue sets the timer that ends the wait: at the deadline, when it is shed, or when
+// the holder has been silent for too long.
 func (l *Ledger) setOverdue(w *waiter) {
-	l.timers.set(timer{at: min(w.deadline, w.arrived.Add(l.config.Silence)), waiter: w})
+	_, patient := w.patience()
+	l.timers.set(timer{at: min(w.deadline, patient, w.arrived.Add(l.config.Silence)), waiter: w})
 }
 
-// overdue ends a wait whose deadline has passed, or whose holder is silent.
+// overdue ends a wait whose deadline has passed, that is shed, or whose holder is silent.
 func (l *Ledger) overdue(w *waiter) {
+	at, patient := w.patience()
 	switch {
 	case !l.now.Before(w.deadline):
 		l.stats.TimedOut++
 		l.refuse(w, Refusal{Reason: ErrTimedOut, Key: w.req.Keys[0]})
+	case !l.now.Before(patient):
+		l.shed(w, l.lacksNow(w), at)
 	case l.now.Sub(w.arrived) >= l.config.Silence:
 		l.stats.Silent++
 		l.leave(w)

@@ -115,9 +115,11 @@ assign: {"s/{x}": free, "g/{x}": paid, "n/{x}": none}
 		answers := turn(t, l, start, asks(c.class, "w", seq, c.key)).Answers
 		switch {
 		case c.unknown:
+			require.Len(t, answers, 1)
 			require.ErrorIs(t, answers[0].Answer.Refusal.Reason, lease.ErrUnknownClass)
 			require.Equal(t, "brass", answers[0].Answer.Refusal.Class)
 		case c.second: // as the first one was lowered to it
+			require.Len(t, answers, 1)
 			require.ErrorIs(t, answers[0].Answer.Refusal.Reason, lease.ErrLineFull)
 			require.Equal(t, c.stands, answers[0].Answer.Refusal.Class)
 		default:

@@ -88,7 +88,7 @@ func (n *line) tokensAbove(rank int) (sum int64) {
 }
 
 // leave takes w out of the class.
-func (c *class) leave(l *Ledger, w *waiter, p *post) {
+func (c *class) leave(l *Ledger, w *waiter, p post) {
 	if c.tokens -= l.lineShare(w.req.Need.Tokens); p.counts {
 		c.counts--
 	}
@@ -96,7 +96,7 @@ func (c *class) leave(l *Ledger, w *waiter, p *post) {
 		c.credit += w.paid
 	}
 	c.price = 0
-	l.flowOut(c, w, p.ends)
+	l.flowOut(c, w, p.share)
 	if c.standing--; c.standing == 0 {
 		c.flows, c.active, c.started, c.credit = nil, 0, 0, 0
 	}

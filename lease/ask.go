@@ -292,7 +292,7 @@ func (l *Ledger) overdue(w *waiter) {
 	case l.now.Sub(w.arrived) >= l.config.Silence:
 		l.stats.Silent++
 		l.leave(w)
-		l.answer(w.ticket, Answer{ID: w.req.ID, Outcome: Waiting, Terms: terms(w.accounts)})
+		l.answer(w.ticket, Answer{ID: w.req.ID, Outcome: Waiting, Terms: w.terms()})
 	}
 }
 
@@ -306,7 +306,7 @@ func (l *Ledger) refuse(w *waiter, refusal Refusal) {
 	if refusal.Wait > 0 && refusal.Wait != math.MaxInt64 {
 		refusal.Wait += l.now.Sub(w.arrived) // it counts from the arrival
 	}
-	a := Answer{ID: w.req.ID, Outcome: Refused, Terms: terms(w.accounts), Refusal: refusal}
+	a := Answer{ID: w.req.ID, Outcome: Refused, Terms: w.terms(), Refusal: refusal}
 	l.stats.refused(refusal.Reason)
 	l.remember(w.holder, w.req.ID.Seq, &refused{a.Terms, a.Refusal})
 	l.answer(w.ticket, a)

@@ -63,10 +63,8 @@ func (l *Ledger) classOf(w *waiter) (Refusal, bool) {
 // not below its own, or else the highest.
 func (a *account) classAt(w *waiter) *class {
 	want := rankedClass{LineClass{w.class, -1}, w.rank}
-	for i, c := range a.contract.classes {
-		if i == 0 || c.rank <= w.rank {
-			want = c
-		}
+	if c := a.contract.classOf(w.rank); c != nil {
+		want = *c
 	}
 	at, found := slices.BinarySearchFunc(a.line.classes, want, func(c *class, want rankedClass) int {
 		return cmp.Or(cmp.Compare(c.rank, want.rank), cmp.Compare(c.name, want.Name))
@@ -100,6 +98,24 @@ func (c *class) leave(l *Ledger, w *waiter, p post) {
 	if c.standing--; c.standing == 0 {
 		c.flows, c.active, c.started, c.credit = nil, 0, 0, 0
 	}
+}
+
+// classOf is the class of a rank, of those that the contract names; nil if it names none.
+func (c *contract) classOf(rank int) (of *rankedClass) {
+	for i := range c.classes {
+		if i == 0 || c.classes[i].rank <= rank {
+			of = &c.classes[i]
+		}
+	}
+	return of
+}
+
+// boundOf is how many of a rank the policy lets wait; below 0 if it does not say.
+func (c *contract) boundOf(rank int) int {
+	if of := c.classOf(rank); of != nil {
+		return of.Bound
+	}
+	return c.bound
 }
 
 // full says that no more who lack something may come to stand in the class of w, and how

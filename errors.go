@@ -45,6 +45,8 @@ type Refused struct {
 	// the rule is a quota, fixed for a day or more, and not a rate.
 	Plan  string
 	Quota bool
+	// Class is the class whose part of the line is full, or which no line has.
+	Class string
 	// Wait is how long to wait before it works, if nobody else takes; 0 if that
 	// is not known.
 	Wait time.Duration
@@ -58,6 +60,9 @@ func (r *Refused) Error() string {
 	text := "ration: refused: " + strings.TrimPrefix(r.Reason.Error(), "lease: ")
 	if r.Rule != "" {
 		text += ": " + (&lease.Refusal{Rule: r.Rule, Plan: r.Plan, Quota: r.Quota, Key: lease.Key(r.Key)}).Binds()
+	}
+	if r.Class != "" {
+		text += ": class " + r.Class
 	}
 	if r.Wait > 0 {
 		text += fmt.Sprintf(": try again in %v", lease.Rounded(r.Wait))
@@ -84,7 +89,7 @@ func outward(err error) error {
 	case err == context.Canceled, err == context.DeadlineExceeded:
 		return err
 	case errors.As(err, &refused):
-		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Plan: refused.Plan, Quota: refused.Quota, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
+		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Plan: refused.Plan, Quota: refused.Quota, Class: refused.Class, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
 		if r.Never {
 			r.Wait = 0
 		}

@@ -64,7 +64,7 @@ func (d draw) units() lease.Units {
 
 func (d draw) request() lease.Request {
 	return lease.Request{
-		ID: d.id(), Keys: d.keys(), Want: d.amount(), Need: d.amount(), Sent: d.duration(), Patience: d.duration(),
+		ID: d.id(), Keys: d.keys(), Want: d.amount(), Need: d.amount(), Sent: d.duration(), Patience: d.duration(), Class: []string{"", "premium"}[d.IntN(2)],
 	}
 }
 
@@ -74,8 +74,11 @@ func (d draw) answer() lease.Answer {
 		Waited: d.duration(), Epoch: lease.Epoch{Number: d.Uint64(), Mark: d.Uint64()},
 		Terms: lease.Terms{Window: d.duration(), Spacing: d.duration(), Concurrent: d.IntN(2) == 0, Unlimited: d.IntN(2) == 0},
 	}
+	if d.IntN(2) == 0 {
+		a.Terms.Bounded, a.Terms.Line = true, d.IntN(100)
+	}
 	if a.Outcome == lease.Refused {
-		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Plan: "free", Quota: true, Wait: d.duration()}
+		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Plan: "free", Quota: true, Class: []string{"", "standard"}[d.IntN(2)], Wait: d.duration()}
 		if d.IntN(2) == 0 {
 			a.Refusal.Key = d.key()
 		}

@@ -20,10 +20,16 @@ const (
 // contract is what binds a prefix, with its rules worked out. All accounts that are
 // bound alike share it.
 type contract struct {
-	guard time.Duration
-	rules []*contractRule
-	slots bool          // whether a rule counts slots
-	keep  time.Duration // see Ledger.lasts; 0 until it is asked for
+	guard   time.Duration
+	rules   []*contractRule
+	slots   bool          // whether a rule counts slots
+	class   string        // that of the plan, above which nobody is; empty for none
+	classes []rankedClass // that the line names, first drained first
+	bound   int           // of a line that names none; below 0 for that of the config
+	lower   int64         // the percentage kept for lower classes
+	shed    int           // how many may wait in all classes together; 0 for no bound
+	patient time.Duration // how long one may wait; 0 for no bound
+	keep    time.Duration // see Ledger.lasts; 0 until it is asked for
 }
 
 type contractRule struct {
@@ -39,7 +45,7 @@ type contractRule struct {
 }
 
 func newContract(b Binding, ppm int64, d *dial) *contract {
-	c := &contract{guard: b.Guard()}
+	c := &contract{guard: b.Guard(), bound: -1, lower: defaultLower}
 	if b.Limit != nil {
 		c.add(b.Limit.Rules, "", ppm, d)
 	}
@@ -47,6 +53,32 @@ func newContract(b Binding, ppm int64, d *dial) *contract {
 		c.add(b.Plan.Rules, b.Plan.Name, ppm, d)
 	}
 	return c
+}
+
+// order takes up what the binding says of the line, in the order of a policy's classes.
+func (c *contract) order(b Binding, p *Policy) {
+	if b.Plan != nil {
+		c.class = b.Plan.Class
+	}
+	if b.Limit == nil {
+		return
+	}
+	line := &b.Limit.Waiting
+	c.patient = line.ShedAfter
+	sum := 0
+	for _, class := range line.Classes {
+		sum += class.Bound
+		if class.Name == "" {
+			c.bound = class.Bound
+			continue
+		}
+		rank, _ := p.Rank(class.Name)
+		c.classes = append(c.classes, rankedClass{class, rank})
+		c.lower = line.Lower
+	}
+	if line.ShedShare > 0 {
+		c.shed = max(1, sum*int(line.ShedShare)/100)
+	}
 }
 
 func (c *contract) add(rules []algo.Rule, plan string, ppm int64, d *dial) {

@@ -37,6 +37,10 @@ func (l *Ledger) request(m Message) {
 		order:    l.orders,
 		deadline: deadline(m.Arrived, r.Patience-sat),
 	}
+	if refusal, unknown := l.classOf(w); unknown {
+		l.refuse(w, refusal)
+		return
+	}
 	if refusal, refused := l.hopeless(w); refused {
 		l.refuse(w, refusal)
 		return
@@ -45,6 +49,7 @@ func (l *Ledger) request(m Message) {
 		l.refuse(w, refusal)
 		return
 	}
+	l.begins(w)
 	if lacks := l.try(w); lacks != nil {
 		l.wait(w, lacks)
 	}
@@ -115,7 +120,7 @@ func (le *lease) asksElse(r *Request) bool {
 }
 
 func (w *waiter) asksElse(r *Request) bool {
-	return !slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want)
+	return !slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want) || w.req.Class != r.Class
 }
 
 func deadline(arrived algo.Instant, left time.Duration) algo.Instant {
@@ -196,10 +201,11 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		return
 	}
 	for _, a := range w.accounts {
-		if a.line.len() >= l.config.Line {
+		c := a.classAt(w)
+		if _, full := l.full(a, c); full && lacksAt(lacks, a) {
 			l.unclaim(w)
 			refusal := l.why(lacks, ErrLineFull)
-			refusal.Key = a.key
+			refusal.Key, refusal.Class = a.key, c.name
 			l.refuse(w, refusal)
 			return
 		}
@@ -209,8 +215,14 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		l.refuse(w, refusal)
 		return
 	}
+	if a := l.sheds(w, lacks); a != nil {
+		l.unclaim(w)
+		l.shed(w, lacks, a)
+		return
+	}
 	l.stats.Waited++
-	l.join(w)
+	l.join(w, lacks)
+	l.shedLower(w)
 	l.setOverdue(w)
 	for _, k := range lacks {
 		l.stir(k.account) // to set its timer, and to recall
@@ -261,35 +273,40 @@ func (a *account) first(of resource) *contractRule {
 	return a.contract.rules[i]
 }
 
-// setOverdue sets the timer that ends the wait: at the deadline, or when the
-// holder has been silent for too long.
+// setOverdue sets the timer that ends the wait: at the deadline, when it is shed, or when
+// the holder has been silent for too long.
 func (l *Ledger) setOverdue(w *waiter) {
-	l.timers.set(timer{at: min(w.deadline, w.arrived.Add(l.config.Silence)), waiter: w})
+	_, patient := w.patience()
+	l.timers.set(timer{at: min(w.deadline, patient, w.arrived.Add(l.config.Silence)), waiter: w})
 }
 
-// overdue ends a wait whose deadline has passed, or whose holder is silent.
+// overdue ends a wait whose deadline has passed, that is shed, or whose holder is silent.
 func (l *Ledger) overdue(w *waiter) {
+	at, patient := w.patience()
 	switch {
 	case !l.now.Before(w.deadline):
 		l.stats.TimedOut++
 		l.refuse(w, Refusal{Reason: ErrTimedOut, Key: w.req.Keys[0]})
+	case !l.now.Before(patient):
+		l.shed(w, l.lacksNow(w), at)
 	case l.now.Sub(w.arrived) >= l.config.Silence:
 		l.stats.Silent++
 		l.leave(w)
-		l.answer(w.ticket, Answer{ID: w.req.ID, Outcome: Waiting, Terms: terms(w.accounts)})
+		l.answer(w.ticket, Answer{ID: w.req.ID, Outcome: Waiting, Terms: w.terms()})
 	}
 }
 
 // refuse answers that nothing was taken, and remembers it: a copy of the same
 // request gets the same answer.
 func (l *Ledger) refuse(w *waiter, refusal Refusal) {
-	if w.places != nil {
+	if w.stands {
 		l.leave(w)
 	}
+	l.tally(w, false)
 	if refusal.Wait > 0 && refusal.Wait != math.MaxInt64 {
 		refusal.Wait += l.now.Sub(w.arrived) // it counts from the arrival
 	}
-	a := Answer{ID: w.req.ID, Outcome: Refused, Terms: terms(w.accounts), Refusal: refusal}
+	a := Answer{ID: w.req.ID, Outcome: Refused, Terms: w.terms(), Refusal: refusal}
 	l.stats.refused(refusal.Reason)
 	l.remember(w.holder, w.req.ID.Seq, &refused{a.Terms, a.Refusal})
 	l.answer(w.ticket, a)

@@ -25,8 +25,12 @@ var (
 	// ErrNeedsSlot says that a concurrency rule binds and no slot was asked
 	// for or held: Wait and Allow cannot give a slot back, Acquire can.
 	ErrNeedsSlot = sentinel("needs_slot", "the key has a concurrency rule; ask for a slot")
+	// ErrUnknownClass says that no line of the policy has the class of the request.
+	ErrUnknownClass = sentinel("unknown_class", "no line of the policy has the class")
 	// ErrLineFull says that as many requests wait as may.
 	ErrLineFull = sentinel("line_full", "the line is full")
+	// ErrShed says that more wait than is well, or for longer: lower classes are refused first.
+	ErrShed = sentinel("shed", "more wait than may, or for longer; lower classes are refused first")
 	// ErrTooLate says that the wait is known to exceed the deadline.
 	ErrTooLate = sentinel("too_late", "the wait would exceed the deadline")
 	// ErrTimedOut says that the deadline passed while the request waited.

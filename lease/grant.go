@@ -11,10 +11,20 @@ import (
 // grant begins a lease of amount. What it wants beyond is given at the end of
 // the turn, when everybody's needs have been seen; but a run begins with all.
 func (l *Ledger) grant(w *waiter, amount Amount) {
-	if w.places != nil {
+	w.served = true
+	if w.stands {
+		for i, a := range w.accounts {
+			w.places[i].class.count(l, a, w)
+			l.earn(a, w)
+		}
 		l.leave(w)
+	} else if w.class != "" {
+		for _, a := range w.accounts {
+			l.earn(a, w)
+		}
 	}
-	le := &lease{id: w.req.ID, keys: w.req.Keys, holder: w.holder, began: l.now, asked: w}
+	l.tally(w, true)
+	le := &lease{id: w.req.ID, keys: w.req.Keys, holder: w.holder, began: l.now, asked: w, rank: w.rank}
 	w.lease = le
 	for _, a := range w.accounts {
 		le.add(a)
@@ -159,14 +169,19 @@ func (l *Ledger) grantAnswer(le *lease, arrived algo.Instant, waited time.Durati
 		TokenTTL: max(0, le.tokens.Expires.Sub(arrived)),
 		SlotTTL:  max(0, le.slots.Expires.Sub(arrived)),
 		Waited:   waited,
-		Terms:    terms(le.accounts),
+		Terms:    terms(le.accounts, le.rank),
 	}
 }
 
 // terms is what a holder has to know of the contract of these accounts.
-func terms(accounts []*account) Terms {
+func (w *waiter) terms() Terms { return terms(w.accounts, w.rank) }
+
+func terms(accounts []*account, rank int) Terms {
 	t := Terms{Unlimited: true, Window: shortest(accounts, tellWithin), Spacing: spacing(accounts)}
 	for _, a := range accounts {
+		if bound := a.contract.boundOf(rank); bound >= 0 && (!t.Bounded || bound < t.Line) {
+			t.Bounded, t.Line = true, bound
+		}
 		for _, r := range a.contract.rules {
 			if r.of == slots {
 				t.Concurrent = true

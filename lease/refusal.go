@@ -17,6 +17,8 @@ type Refusal struct {
 	Plan string
 	// Quota says that the rule is a quota, fixed for a day or more, and not a rate.
 	Quota bool
+	// Class is the class whose part of the line is full, or the one that is unknown.
+	Class string
 	Wait  time.Duration
 }
 

@@ -54,6 +54,7 @@ type Stats struct {
 	AnsweredEnded     int64 // a copy of a request that was over
 	Stale             int64 // a request nobody could be waiting for any more
 	Silent            int64 // waiters whose holder fell silent
+	Lifted            int64 // waiters of lower classes that went before higher ones
 	TimedOut          int64 // waiters whose deadline passed
 	GivenUpGranted    int64 // ids given up whose grant was on its way
 	GivenUpWaiting    int64 // ids given up in the line
@@ -108,6 +109,20 @@ type Status struct {
 	Remembered int
 	Held       Amount
 	Stats      Stats
+	// Classes are those of the policy, first drained first, in all lines together.
+	Classes []ClassStatus
+}
+
+// ClassStatus is a class, of a line or of all. Of a line its counts are those since the key
+// came into use.
+type ClassStatus struct {
+	Name string
+	// Bound is how many of it may wait; of all lines together, and of a line that names no
+	// classes, it is -1.
+	Bound   int
+	Waiting int
+	Granted int64 // requests
+	Refused int64 // requests
 }
 
 // KeyStatus is one limited prefix.
@@ -116,6 +131,8 @@ type KeyStatus struct {
 	Windows []WindowStatus
 	Holders []HolderStatus
 	Waiting int
+	// Classes are those that the line names, first drained first, or those that have come.
+	Classes []ClassStatus
 }
 
 // WindowStatus is one rule of it: Free + Held + Spent = Limit.
@@ -152,7 +169,38 @@ func (l *Ledger) Summary(now algo.Instant) Status {
 		Remembered: l.ended.Len(),
 		Held:       Amount{l.held.Tokens, l.held.Slots, slices.Clone(l.held.Units)},
 		Stats:      l.Stats(),
+		Classes:    l.classStatus(),
 	}
+}
+
+func (l *Ledger) classStatus() (all []ClassStatus) {
+	for _, name := range l.policy.Classes {
+		s := ClassStatus{Name: name, Bound: -1}
+		for _, c := range l.classes {
+			if c.name == name {
+				s.Waiting, s.Granted, s.Refused = c.standing, c.granted, c.refused
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (a *account) classStatus() (all []ClassStatus) {
+	for _, c := range a.contract.classes {
+		all = append(all, ClassStatus{Name: c.Name, Bound: c.Bound})
+	}
+	for _, c := range a.line.classes {
+		if c.name == "" {
+			continue
+		}
+		i := slices.IndexFunc(all, func(s ClassStatus) bool { return s.Name == c.name })
+		if i < 0 {
+			i, all = len(all), append(all, ClassStatus{Name: c.name, Bound: -1})
+		}
+		all[i].Waiting, all[i].Granted, all[i].Refused = c.standing, c.granted, c.refused
+	}
+	return all
 }
 
 // Known is how many holders are known, of each tenant apart.
@@ -229,7 +277,7 @@ func related(a, b Key) bool {
 }
 
 func (a *account) status(now algo.Instant) KeyStatus {
-	s := KeyStatus{Key: a.key, Waiting: a.line.len()}
+	s := KeyStatus{Key: a.key, Waiting: a.line.len(), Classes: a.classStatus()}
 	for i, r := range a.contract.rules {
 		w, at := a.window(i, now)
 		full, _ := a.waitAt(i, now, r.spec.Max(), a.due(r.of))

@@ -60,7 +60,7 @@ func (r *Refused) Error() string {
 		text += ": " + (&lease.Refusal{Rule: r.Rule, Plan: r.Plan, Quota: r.Quota, Key: lease.Key(r.Key)}).Binds()
 	}
 	if r.Wait > 0 {
-		text += fmt.Sprintf(": try again in %v", r.Wait)
+		text += fmt.Sprintf(": try again in %v", lease.Rounded(r.Wait))
 	}
 	return text
 }

@@ -140,7 +140,7 @@ func (m *mirror) sayAway() {
 func (m *mirror) sayCaughtUp(b Behind) {
 	if m.impatient.saying {
 		m.leader.config.Log.Info("the mirror has caught up; every grant is recorded again before it is told",
-			"after", time.Since(b.Since).Round(time.Millisecond), "leases", b.Leases, "tokens", b.Granted.Tokens, "slots", b.Granted.Slots)
+			"after", time.Since(b.Since), "leases", b.Leases, "tokens", b.Granted.Tokens, "slots", b.Granted.Slots)
 	}
 }
 

@@ -34,11 +34,15 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 	}
 }
 
-// tell says what of the time before its leader does not know: whoever looks at what is
-// free would wonder.
+// tell says who led before, and what of that time its leader does not know: whoever looks
+// at what is free would wonder.
 func (c *Coordinator) tell(s lease.Seat) {
-	switch log := c.config.Log.With("epoch", s.Epoch.Number); {
-	case c.config.Lease.Unmirrored: // the start says it
+	log := c.config.Log.With("epoch", s.Epoch.Number)
+	if c.config.Lease.Unmirrored {
+		return // the start says it
+	}
+	log.Info("won the seat", "after", c.before)
+	switch {
 	case s.Fresh:
 		log.Info("nothing is recorded of before; starting afresh, with every limit free")
 	case s.Lost.Epoch == s.Epoch.Number:
@@ -80,6 +84,7 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 		next.Mirror = rand.Uint64() | 1
 	}
 	c.candidate.Bid(next.Epoch)
+	c.before = seen.Name
 	switch err := c.config.Elector.Campaign(within, seen, next); {
 	case errors.Is(err, lease.ErrMoved):
 		return seat, false, nil

@@ -93,6 +93,7 @@ type Coordinator struct {
 	well      atomic.Bool // the last look at the seat had an answer
 	agreeing  sync.Once
 	agreed    chan struct{}
+	before    string // who had the seat that was campaigned for last; empty for nobody
 }
 
 // New checks the config and gives a coordinator.

@@ -2,6 +2,8 @@ package coordinator_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,14 +161,19 @@ func TestSuccessorKnowsWhatWasPromised(t *testing.T) {
 		cfg := config(t, `limits: [{key: k, rules: [1/1h]}]`)
 		memory := coordinator.NewMemory()
 		cfg.Mirror, cfg.Elector = memory, memory
+		var told strings.Builder
+		cfg.Log, cfg.Seat.Name = slog.New(slog.NewTextHandler(&told, nil)), "first"
 		var granted lease.Answer
 		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
 			var err error
 			granted, err = l.Acquire(ctx, request(1, 0))
 			require.NoError(t, err)
 			require.Equal(t, lease.Granted, granted.Outcome)
+			require.Contains(t, told.String(), `msg="won the seat" epoch=1 after=""`)
 		})
+		cfg.Seat.Name = "second"
 		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			require.Contains(t, told.String(), `msg="won the seat" epoch=2 after=first`)
 			require.NotEqual(t, granted.Epoch, l.Epoch())
 			a, err := l.Acquire(ctx, request(2, 0))
 			require.NoError(t, err)

@@ -20,6 +20,13 @@ func (l *Ledger) record() {
 	}
 	l.repay()
 	l.rewrite()
+	for _, b := range l.altered {
+		for _, a := range b.accounts { // also where only some prefixes of a lease were loaded
+			if !a.touched {
+				l.touch(a)
+			}
+		}
+	}
 	longer := broom + 2*l.dial.Apart
 	for _, a := range l.touched {
 		a.touched = false

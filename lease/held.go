@@ -86,6 +86,15 @@ func (le *lease) rest(of resource) int64 {
 	return 0
 }
 
+// resources are those that the lease was granted some of, or may have been.
+func (le *lease) resources() []resource {
+	all := []resource{tokens, slots}
+	for _, u := range le.units {
+		all = append(all, resource(u.Unit))
+	}
+	return all
+}
+
 func (le *lease) over() bool {
 	for i := range le.units {
 		if le.units[i].rest() > 0 {
@@ -166,15 +175,12 @@ func (l *Ledger) endIfOver(le *lease) {
 // expire settles what leases still hold at their expiry: nobody has been heard
 // of, so it counts as spent, at the last instant at which it can have been.
 func (l *Ledger) expire(le *lease) {
-	if n := l.expirePart(le, tokens); n > 0 {
-		l.stats.Expired += n
-		if spacing(le.accounts) > 0 {
+	for _, of := range le.resources() {
+		n := l.expirePart(le, of)
+		l.stats.expired(of, n)
+		if of == tokens && n > 0 && spacing(le.accounts) > 0 {
 			l.stats.RunsExpired++
 		}
-	}
-	l.stats.SlotsExpired += l.expirePart(le, slots)
-	for _, u := range le.units {
-		l.stats.UnitsExpired += l.expirePart(le, resource(u.Unit))
 	}
 	l.endIfOver(le)
 	if at, ok := le.expires(); ok {

@@ -130,6 +130,9 @@ func (l *Ledger) restoreBatch(a *account, r *Batch, stale bool) {
 		if le.batch != nil {
 			b = le.batch
 		}
+		if known {
+			l.level(le, a, lr)
+		}
 		le.add(a)
 		a.hold(r.ID.Holder, le.slots.rest())
 	}
@@ -164,6 +167,26 @@ func (l *Ledger) adopt(h *holder, b *Batch, r *LeaseRecord) *lease {
 		l.timers.set(timer{at: at, lease: le})
 	}
 	return le
+}
+
+// level brings a lease and a prefix of its that is loaded later than another to the same
+// count. What expired while not all of its prefixes were in memory was settled in those
+// that were, by this leader or by one before, and the record of the others knows nothing
+// of it: it would be held there for ever, or settled where nothing is held.
+func (l *Ledger) level(le *lease, a *account, r *LeaseRecord) {
+	was := lease{tokens: r.Tokens, slots: r.Slots, units: r.Units}
+	for _, of := range le.resources() {
+		at := min(le.part(of).Expires, l.now)
+		switch behind := was.rest(of) - le.rest(of); {
+		case behind > 0:
+			a.settle(l.now, of, behind, at)
+			l.touch(a)
+			l.alter(le)
+		case behind < 0:
+			l.settle(le, of, -behind, at)
+			l.stats.expired(of, -behind)
+		}
+	}
 }
 
 // counted says that the lease holds from every prefix that counts its slots. One that was

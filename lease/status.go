@@ -80,6 +80,18 @@ func (s *Stats) refused(reason error) {
 	s.Refused[Code(reason)]++
 }
 
+// expired counts what counts as spent since nobody was heard of.
+func (s *Stats) expired(of resource, n int64) {
+	switch of {
+	case tokens:
+		s.Expired += n
+	case slots:
+		s.SlotsExpired += n
+	default:
+		s.UnitsExpired += n
+	}
+}
+
 // Status is what a ledger holds, for people.
 type Status struct {
 	Instant algo.Instant

@@ -33,7 +33,7 @@ func (e *RefusedError) Error() string {
 		fmt.Fprintf(&b, " (%s)", e.Binds())
 	}
 	if e.Wait > 0 && !e.Never() {
-		fmt.Fprintf(&b, "; try again in %s", e.Wait)
+		fmt.Fprintf(&b, "; try again in %s", lease.Rounded(e.Wait))
 	}
 	return b.String()
 }

@@ -160,7 +160,7 @@ func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error 
 // wait for.
 func (c *cell) count(p *part, by int) {
 	if line := c.counted(p, by); line != "" {
-		c.voice.Say("%s", line)
+		c.voice.Log.Info(line)
 	}
 }
 

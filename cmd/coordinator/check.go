@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
+	"ration/algo"
 	"ration/cmd/internal/cli"
 	"ration/lease"
 )
@@ -18,7 +20,7 @@ type checkCommand struct {
 
 // Help is the part of the help below the flags' summary.
 func (*checkCommand) Help() string {
-	return `Prints each limit and each plan with its rules: the worst any window as long as the rule's period can see, and the most memory a key costs. The guard of a key's limit is that of its plan too; where the keys of a plan have several, the shortest gives the worst window and the longest the memory. Rules that never bind, since a parent allows no more, are named. A bad policy is refused whole, with the line and column of each error.
+	return `Prints each limit and each plan with its rules: the worst any trailing window as long as the rule's period can see, the most at one instant, and the most memory a key costs. The guard of a key's limit is that of its plan too; where the keys of a plan have several, the shortest gives the worst window and the longest the memory. Rules that never bind, since a parent allows no more, are named. A bad policy is refused whole, with the line and column of each error.
 
 Example:
 
@@ -29,6 +31,7 @@ Example:
 
 func (c *checkCommand) run(_ context.Context, _ *cli.Invocation, s cli.Streams) error {
 	p, err := readPolicy(c.File)
+	now := algo.Instant(time.Now().UnixNano())
 	switch {
 	case c.JSON && err != nil:
 		if err := printJSON(s, refusedPolicy(c.File, err)); err != nil {
@@ -38,9 +41,9 @@ func (c *checkCommand) run(_ context.Context, _ *cli.Invocation, s cli.Streams) 
 	case err != nil:
 		return err
 	case c.JSON:
-		return printJSON(s, checkedPolicy(c.File, p))
+		return printJSON(s, checkedPolicy(c.File, p, now))
 	}
-	return printCheck(s, checkedPolicy(c.File, p))
+	return printCheck(s, checkedPolicy(c.File, p, now))
 }
 
 // checked is what check tells of a file, and its form in JSON.
@@ -89,10 +92,13 @@ type assigned struct {
 
 type checkedRule struct {
 	Rule string `json:"rule"`
-	// Worst is the most tokens, or of the rule's unit, that any window of the rule's
-	// period can see, or slots in use at once; a rule without a bound has none.
+	// Worst is the most tokens, or of the rule's unit, that any trailing window as long
+	// as the rule's period can see, or slots in use at once; Burst the most that are let
+	// go at one instant. A rule without a bound has neither.
 	Worst     *int64 `json:"worst,omitempty"`
 	WorstText string `json:"worst_text"`
+	Burst     *int64 `json:"burst,omitempty"`
+	BurstText string `json:"burst_text,omitempty"`
 	// Memory is the most bytes that the rule keeps for one key.
 	Memory int64 `json:"memory"`
 }
@@ -125,12 +131,12 @@ type fault struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-func checkedPolicy(file string, p *lease.Policy) checked {
+func checkedPolicy(file string, p *lease.Policy, now algo.Instant) checked {
 	c := checked{File: file, Good: true, Unknown: p.Unknown.String(), Mirror: p.Mirror.String()}
 	for _, l := range p.Limits {
 		limit := checkedLimit{Key: l.Pattern.String(), Line: l.Line, Guard: l.Guard.String()}
 		for _, r := range l.Rules {
-			limit.Rules = append(limit.Rules, checkRule(r, l.Guard, l.Guard))
+			limit.Rules = append(limit.Rules, checkRule(r, l.Guard, l.Guard, now))
 		}
 		c.Limits = append(c.Limits, limit)
 	}
@@ -139,7 +145,7 @@ func checkedPolicy(file string, p *lease.Policy) checked {
 		shortest, longest := p.Guards(plan)
 		checked := checkedPlan{Plan: plan.Name, Line: plan.Line, Guard: shortest.String(), LongestGuard: longest.String()}
 		for _, r := range plan.Rules {
-			checked.Rules = append(checked.Rules, checkRule(r, shortest, longest))
+			checked.Rules = append(checked.Rules, checkRule(r, shortest, longest, now))
 		}
 		c.Plans = append(c.Plans, checked)
 	}
@@ -234,7 +240,7 @@ func printHead(s cli.Streams, of string, line int, guard string) {
 func printRules(s cli.Streams, rules []checkedRule) error {
 	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
 	for _, r := range rules {
-		fmt.Fprintf(w, "  %s\t%s\t%s a key\n", r.Rule, r.WorstText, bytesText(r.Memory))
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s a key\n", r.Rule, r.WorstText, r.BurstText, bytesText(r.Memory))
 	}
 	return w.Flush()
 }

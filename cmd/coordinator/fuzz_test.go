@@ -65,7 +65,7 @@ func FuzzCheck(f *testing.F) {
 			}
 			return
 		}
-		told := checkedPolicy(file, p)
+		told := checkedPolicy(file, p, 0)
 		var out bytes.Buffer
 		require.NoError(t, printJSON(cli.Streams{Out: &out}, told))
 		var back checked

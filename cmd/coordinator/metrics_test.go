@@ -56,8 +56,16 @@ func TestMetricsCountTokensAndNeverNameKeys(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, lease.Refused, a.Outcome)
 
+		over := lease.Count{ID: lease.ID{Holder: lease.Holder{Name: "w"}, Seq: 1}, Keys: []lease.Key{"secret-0"}, Over: 4, OverUnits: lease.Units{{Unit: "w", N: 5}}}
+		for range 2 { // counts are cumulative
+			_, err = l.Report(ctx, lease.Report{Holder: lease.Holder{Name: "w"}, Counts: []lease.Count{over}})
+			require.NoError(t, err)
+		}
+
 		code, body := get(metricsHandler(s), "/metrics")
 		require.Equal(t, http.StatusOK, code)
+		require.Contains(t, body, `ration_tokens_overspent_total{partition="0"} 4`+"\n")
+		require.Contains(t, body, `ration_units_overspent_total{partition="0"} 5`+"\n")
 		require.Contains(t, body, `ration_tokens_granted_total{partition="0"} 1200`+"\n")
 		require.Contains(t, body, `ration_tokens_held{partition="0"} 1200`+"\n")
 		require.Contains(t, body, `ration_units_held{partition="0"} 2400`+"\n")

@@ -86,11 +86,11 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 		voice.Log.Warn("NATS comes along with this coordinator and ends with it, so nobody can take over; give all coordinators one NATS system with --nats")
 	}
 	if site.standsBy {
-		voice.Say("%s stands by for cell %s%s (%s); %s", c.Name, c.Cell, c.divided(", "), origin, where)
+		voice.Log.Info(fmt.Sprintf("%s stands by for cell %s%s (%s); %s", c.Name, c.Cell, c.divided(", "), origin, where))
 	}
 	cell.all = fmt.Sprintf("%s leads cell %s%s under %s (%s); %s", c.Name, c.Cell, c.divided(", all "), origin, cli.Plural(len(policy.Limits), "limit"), where)
 	if err = cell.run(soft); err == nil {
-		voice.Say("%v: drained and stopped", context.Cause(soft))
+		voice.Log.Info(fmt.Sprintf("%v: drained and stopped", context.Cause(soft)))
 	}
 	return err
 }

@@ -25,7 +25,7 @@ type tightness struct {
 }
 
 func (t *tightness) Error() string {
-	return fmt.Sprintf("%v: rule %q of %q has none for %v", errLate, t.rule, t.key, t.wait.Round(time.Millisecond))
+	return fmt.Sprintf("%v: rule %q of %q has none for %v", errLate, t.rule, t.key, lease.Rounded(t.wait))
 }
 
 func (t *tightness) Unwrap() error { return errLate }

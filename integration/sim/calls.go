@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"ration/integration/oracle"
@@ -17,7 +18,9 @@ import (
 type calls struct {
 	world *World
 	slots map[lease.Key]bool // keys with a concurrency rule
-	units bool               // a rule counts unit w, and most calls on key k cost some
+	dear  map[lease.Key]bool // keys of which most calls cost units
+	units bool               // a rule counts unit w, and those are what they cost
+	rare  lease.Key
 	guard time.Duration
 
 	perKey   int // callers of each holder on each key
@@ -27,6 +30,17 @@ type calls struct {
 
 	asked, served, failed, cancelled int
 	pending                          map[*worker.Call]*caller
+}
+
+func newCalls(w *World, c Contract, keys []lease.Key) calls {
+	all := calls{
+		world: w, slots: map[lease.Key]bool{}, dear: map[lease.Key]bool{c.key("k"): true, c.key("other"): c.levels()},
+		units: strings.Contains(c.all(), "unit=w"), rare: c.key(rare), guard: c.Guard, pending: map[*worker.Call]*caller{},
+	}
+	for _, k := range keys {
+		all.slots[k] = c.concurrent(k)
+	}
+	return all
 }
 
 // caller is one line of a program that calls again and again.
@@ -49,12 +63,12 @@ func (c *calls) start(h *holder) {
 	}
 }
 
-// rare is a key that is asked for so seldom that a new leader has it in memory late.
+// rare is the name of a key that is asked for so seldom that a new leader has it in memory late.
 const rare = "rare"
 
 func (c *calls) think(k lease.Key) time.Duration {
 	switch {
-	case k == rare:
+	case k == c.rare:
 		return c.world.between(0, 6*time.Second)
 	case c.saturate:
 		return 0
@@ -100,14 +114,14 @@ func (c *calls) ask(x *caller) {
 	x.holder.drive(x.key)
 }
 
-// busyUnits is what each call on key k costs while it is calm and saturated.
+// busyUnits is what each call on a dear key costs while it is calm and saturated.
 const busyUnits = 3
 
-// unitsOf is what a caller's next call costs besides. On key k it may be a unit that
+// unitsOf is what a caller's next call costs besides. On a dear key it may be a unit that
 // no rule counts; under a contract of units most calls cost some that are counted.
 func (c *calls) unitsOf(x *caller) lease.Units {
 	switch w := c.world; {
-	case x.key != "k", c.saturate && !c.units:
+	case !c.dear[x.key], c.saturate && !c.units:
 		return nil
 	case c.saturate:
 		return lease.Units{{Unit: "w", N: busyUnits}}

@@ -2,16 +2,24 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
 	"ration/integration/oracle"
+	"ration/lease"
 )
 
 // Contract is what a run's keys are limited by, each by itself.
 type Contract struct {
 	Rules string // as the oracle and the policy read them, separated by ", "
-	Guard time.Duration
+	// Above is what all keys have together, as a limit on their first segment, and
+	// Beside what a further key has that calls name besides their own. With either, use
+	// is that of what is above.
+	Above  string
+	Beside string
+	Guard  time.Duration
 	// From is the Unix time in nanoseconds at which the world begins, 0 for any.
 	From int64
 	// Scarce says that a window longer than the run is used up before the calm, so
@@ -21,7 +29,7 @@ type Contract struct {
 	Least float64
 }
 
-// contracts are those that runs draw from.
+// contracts are those that most runs draw from.
 var contracts = []Contract{
 	{Rules: "5/1s, 12/3s"},
 	{Rules: "20/1s, 60/12s"}, // longer than leases live, and than clocks agree
@@ -44,6 +52,24 @@ var contracts = []Contract{
 	{Rules: "20/1s, 400/1d fixed tz=America/Sao_Paulo", From: before(faultyFor+settleFor, "2018-11-04T03:00:00Z")},
 }
 
+// levelled are those that every fifth run draws from: calls name several keys, of
+// which prefixes have limits too.
+var levelled = []Contract{
+	{Rules: "40/1s, 12/200ms", Above: "50/1s, 130/3s", Guard: 10 * time.Millisecond},
+	{Rules: "60/1s, 4 concurrent", Above: "70/1s, 6 concurrent", Beside: "100/1s"},
+	{Rules: "60/1s unit=w, 40/1s", Above: "150/2s unit=w, 100/1s fixed", Beside: "90/1s bucket burst=40 unit=w, 5 concurrent"},
+	{Rules: "30/1s bucket burst=10, 90/1s unit=w", Above: "120/1s unit=w", Beside: "40/1s"},
+}
+
+// draw gives the contract of a run.
+func draw(rnd *rand.Rand, seed uint64) Contract {
+	c := contracts[rnd.IntN(len(contracts))]
+	if seed%5 == 0 {
+		c = levelled[rnd.IntN(len(levelled))]
+	}
+	return c
+}
+
 // before gives an instant some time before the one that is written.
 func before(d time.Duration, text string) int64 {
 	at, err := time.Parse(time.RFC3339, text)
@@ -53,18 +79,97 @@ func before(d time.Duration, text string) int64 {
 	return at.Add(-d).UnixNano()
 }
 
+const (
+	above  = "t"
+	beside = "t/route/r"
+)
+
+// levels says that keys are paths, and have limits in common.
+func (c Contract) levels() bool { return c.Above != "" }
+
+// String tells contracts apart.
+func (c Contract) String() string {
+	text := c.Rules
+	if c.levels() {
+		text += " under " + c.Above
+	}
+	if c.Beside != "" {
+		text += " beside " + c.Beside
+	}
+	return text
+}
+
+// all is every rule that some call keeps.
+func (c Contract) all() string {
+	text := c.Rules
+	for _, more := range []string{c.Above, c.Beside} {
+		if more != "" {
+			text += ", " + more
+		}
+	}
+	return text
+}
+
+// key is a key of the fleet's by its name.
+func (c Contract) key(name string) lease.Key {
+	if c.levels() {
+		return lease.Key(above + "/key/" + name)
+	}
+	return lease.Key(name)
+}
+
+// keys are what calls on a key name. Those that are rare name only that.
+func (c Contract) keys(k lease.Key) []lease.Key {
+	if c.Beside == "" || k == c.key(rare) {
+		return []lease.Key{k}
+	}
+	return []lease.Key{k, beside}
+}
+
+// limit is rules with the spends that they count.
+type limit struct {
+	rules  string
+	counts func(lease.Key) bool
+}
+
+// limits are those that keys have, each with what it counts.
+func (c Contract) limits(keys []lease.Key) (all []limit) {
+	for _, k := range keys {
+		all = append(all, limit{c.Rules, func(of lease.Key) bool { return of == k }})
+	}
+	if c.levels() {
+		all = append(all, limit{c.Above, func(lease.Key) bool { return true }})
+	}
+	if c.Beside != "" {
+		all = append(all, limit{c.Beside, func(of lease.Key) bool { return slices.Contains(c.keys(of), beside) }})
+	}
+	return all
+}
+
 func (c Contract) policy() string {
-	rules := "[" + c.Rules + "]"
 	guard := ""
 	if c.Guard > 0 {
 		guard = fmt.Sprintf(", guard: %v", c.Guard)
 	}
-	return fmt.Sprintf(`limits: [{key: "{name}", rules: %s%s}, {key: junk, rules: [unlimited]}, {key: "junk/{k}", rules: [5/2s]}]`, rules, guard)
+	limits := ""
+	for _, l := range []struct{ key, rules string }{{string(c.key("{name}")), c.Rules}, {above, c.Above}, {beside, c.Beside}} {
+		if l.rules != "" {
+			limits += fmt.Sprintf("{key: %q, rules: [%s]%s}, ", l.key, l.rules, guard)
+		}
+	}
+	return "limits: [" + limits + `{key: junk, rules: [unlimited]}, {key: "junk/{k}", rules: [5/2s]}]`
+}
+
+// concurrent says that a call on a key needs a slot.
+func (c Contract) concurrent(k lease.Key) bool {
+	return slices.ContainsFunc(c.limits([]lease.Key{k}), func(l limit) bool {
+		return strings.Contains(l.rules, "concurrent") && l.counts(k)
+	})
 }
 
 // onTheClock says that windows begin and end by ledger time, so that the coordinator's
 // clock must not run apart. Fixed ones go by the wall clock, however that runs.
-func (c Contract) onTheClock() bool { return strings.Contains(c.Rules, "counter") }
+func (c Contract) onTheClock() bool { return strings.Contains(c.all(), "counter") }
 
 // longest gives the longest window of the contract, or of those that fit in a run
 // three times.

@@ -18,7 +18,7 @@ type holder struct {
 	id    lease.Holder
 	seq   uint64
 	site  *site
-	keys  []lease.Key
+	keys  []lease.Key // by which its pools go
 	pools map[lease.Key]*worker.Pool
 	wakes map[lease.Key]uint64
 	beat  time.Duration // the last heartbeat
@@ -38,7 +38,7 @@ func (h *holder) begin() {
 	h.pools, h.wakes = map[lease.Key]*worker.Pool{}, map[lease.Key]uint64{}
 	for _, k := range h.keys {
 		rnd := rand.New(rand.NewPCG(h.world.rand.Uint64(), 1))
-		h.pools[k] = worker.NewPool([]lease.Key{k}, worker.DefaultPoolConfig(), h.nextID, rnd)
+		h.pools[k] = worker.NewPool(h.site.contract.keys(k), worker.DefaultPoolConfig(), h.nextID, rnd)
 	}
 	h.beat = h.elapsed()
 	h.after(lease.DefaultConfig().HeartbeatEvery(), h.heartbeat)

@@ -6,16 +6,19 @@ import (
 	"time"
 
 	"ration/integration/oracle"
+	"ration/lease"
 )
 
 // judge gives what broke the contract: of the calls as they were released, and of
 // the rates as an upstream saw them, whose clock may be behind and whom one call
 // may reach later than another, both by the guard.
-func (w *World) judge(seed uint64, c Contract, rules []oracle.Rule) []oracle.Violation {
+func (w *World) judge(seed uint64, c Contract, keys []lease.Key) []oracle.Violation {
 	var found []oracle.Violation
-	for _, k := range []string{"k", "other", rare} {
-		spends := oracle.Under(w.spends, k)
-		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 && s.Units == nil })
+	for _, l := range c.limits(keys) {
+		rules := oracle.MustRules(l.rules)
+		spends := slices.DeleteFunc(slices.Clone(w.spends), func(s oracle.Spend) bool {
+			return s.Cost == 0 && s.Units == nil || !l.counts(lease.Key(s.Key))
+		})
 		found = append(found, oracle.Violations(spends, rules)...)
 		if c.Guard == 0 {
 			continue

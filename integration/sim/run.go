@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"ration/integration/oracle"
@@ -35,22 +34,19 @@ const (
 // Run plays one world.
 func Run(seed uint64) Verdict {
 	w := newWorld(seed)
-	c := contracts[w.rand.IntN(len(contracts))]
+	c := draw(w.rand, seed)
 	if c.From != 0 {
 		w.origin = c.From
 	}
-	rules := oracle.MustRules(c.Rules)
+	rules := oracle.MustRules(c.all())
 	policy, err := lease.ParsePolicy("sim", []byte(c.policy()))
 	if err != nil {
 		panic(err)
 	}
 	l := newSite(w, policy, c)
-	keys := []lease.Key{"k", "other", rare}
-	w.calls = calls{world: w, slots: map[lease.Key]bool{}, guard: c.Guard, perKey: 3, pending: map[*worker.Call]*caller{}}
-	for _, k := range keys {
-		w.calls.slots[k] = strings.Contains(c.Rules, "concurrent")
-	}
-	w.calls.units = strings.Contains(c.Rules, "unit=w")
+	keys := []lease.Key{c.key("k"), c.key("other"), c.key(rare)}
+	w.calls = newCalls(w, c, keys)
+	w.calls.perKey = 3
 	var fleet []*holder
 	for i := range holders {
 		h := newHolder(w, fmt.Sprintf("w%d", i), l, w.rand.Int64N(201)-100, keys)
@@ -78,7 +74,7 @@ func Run(seed uint64) Verdict {
 	w.run(w.now + quietFor)
 	v := w.verdict(seed, c, rules, l, fleet)
 	if v.Apart = apart; !c.Scarce && !apart {
-		v.Use = w.use(rules, busy, period)
+		v.Use = w.use(c, busy, period)
 	}
 	return v
 }
@@ -121,7 +117,7 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, s *site, f
 			v.Stranded = append(v.Stranded, fmt.Sprintf("a call on %s never ended", w.spends[i].Key))
 		}
 	}
-	v.Violations = w.judge(seed, c, rules)
+	v.Violations = w.judge(seed, c, fleet[0].keys)
 	for _, l := range s.all {
 		v.Stranded = append(v.Stranded, l.unlawful...)
 	}
@@ -186,18 +182,22 @@ func (w *World) stranded(l *lessor, fleet []*holder, window time.Duration) (left
 // more, so that use can be judged from different instants.
 func busyLasts(period time.Duration) time.Duration { return max(busyFor, 4*period) }
 
-// use is what the fleet got of key k while it was calm and saturated, over the
-// whole windows after the first. Calls come in bursts, and the fleet is a little later
+// use is what the fleet got of key k, or of what is above it, while it was calm and
+// saturated, over the whole windows after the first. Calls come in bursts, and the fleet is a little later
 // each time: so that it does not matter whether a burst lies at the end, this is
 // the mean of what is judged from instants all over a window.
-func (w *World) use(rules []oracle.Rule, busy, period time.Duration) float64 {
+func (w *World) use(c Contract, busy, period time.Duration) float64 {
+	of, rules := "k", oracle.MustRules(c.Rules)
+	if c.levels() {
+		of, rules = above, oracle.MustRules(c.Above)
+	}
 	const judged = 8
 	lasts, sum := busyLasts(period)-period, 0.0
 	for i := range time.Duration(judged) {
 		begin := busy + i*period/judged
 		from, to := w.origin+int64(begin), w.origin+int64(begin+lasts)
 		var spends []oracle.Spend
-		for _, s := range oracle.Under(w.spends, "k") {
+		for _, s := range oracle.Under(w.spends, of) {
 			if s.At >= from && s.At < to {
 				spends = append(spends, s)
 			}

@@ -30,7 +30,7 @@ func TestSimulation(t *testing.T) {
 	if *seed != 0 {
 		v, broke := world(*seed)
 		require.Empty(t, broke)
-		t.Logf("seed %d: %s: %d spends, use %.3f\nfaults %v\nledger %+v\npools %+v", v.Seed, v.Contract.Rules, v.Spends, v.Use, v.Faults, v.Ledger, v.Pools)
+		t.Logf("seed %d: %s: %d spends, use %.3f\nfaults %v\nledger %+v\npools %+v", v.Seed, v.Contract, v.Spends, v.Use, v.Faults, v.Ledger, v.Pools)
 		check(t, v)
 		return
 	}
@@ -52,7 +52,7 @@ func TestSimulation(t *testing.T) {
 		}
 		spends += v.Spends
 		if !v.Contract.Scarce && !v.Apart {
-			uses[v.Contract.Rules] = append(uses[v.Contract.Rules], v.Use)
+			uses[v.Contract.String()] = append(uses[v.Contract.String()], v.Use)
 		}
 		for name, n := range v.Faults {
 			counts["fault: "+name] += n
@@ -77,12 +77,12 @@ func check(t *testing.T, v sim.Verdict) {
 	t.Helper()
 	again := replay(v.Seed)
 	few := func(n int) int { return min(n, 5) } // of a thousand more say no more
-	require.Empty(t, v.Violations[:few(len(v.Violations))], "%d violations of %s\n%s", len(v.Violations), v.Contract.Rules, again)
-	require.Empty(t, v.Stranded[:few(len(v.Stranded))], "%d stranded under %s\n%s", len(v.Stranded), v.Contract.Rules, again)
+	require.Empty(t, v.Violations[:few(len(v.Violations))], "%d violations of %s\n%s", len(v.Violations), v.Contract, again)
+	require.Empty(t, v.Stranded[:few(len(v.Stranded))], "%d stranded under %s\n%s", len(v.Stranded), v.Contract, again)
 	if v.Contract.Scarce || v.Apart {
 		return
 	}
-	require.GreaterOrEqual(t, v.Use, max(0.95, v.Contract.Least), "use of %s\n%s", v.Contract.Rules, again)
+	require.GreaterOrEqual(t, v.Use, max(0.95, v.Contract.Least), "use of %s\n%s", v.Contract, again)
 }
 
 func replay(seed uint64) string {

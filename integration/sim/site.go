@@ -9,17 +9,18 @@ import (
 
 // site is the store and the coordinators of a world.
 type site struct {
-	world   *World
-	store   *store
-	all     []*lessor
-	holders map[lease.Holder]*holder
-	walls   walls
-	steady  bool // nobody takes over, since windows begin by ledger time
-	outage  bool // all coordinators are down, and none has led since
+	world    *World
+	contract Contract
+	store    *store
+	all      []*lessor
+	holders  map[lease.Holder]*holder
+	walls    walls
+	steady   bool // nobody takes over, since windows begin by ledger time
+	outage   bool // all coordinators are down, and none has led since
 }
 
 func newSite(w *World, p *lease.Policy, c Contract) *site {
-	s := &site{world: w, store: newStore(w), holders: map[lease.Holder]*holder{}}
+	s := &site{world: w, contract: c, store: newStore(w), holders: map[lease.Holder]*holder{}}
 	cfg := lease.DefaultConfig()
 	if w.rand.IntN(2) == 0 {
 		w.count("little room")

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"ration/integration/oracle"
 	"ration/lease"
-	"ration/worker"
 )
 
 // story is a world in which only that goes wrong which a test tells.
@@ -32,10 +30,8 @@ func tell(t *testing.T, seed uint64, c Contract, holders int, keys ...lease.Key)
 	policy, err := lease.ParsePolicy("story", []byte(c.policy()))
 	require.NoError(t, err)
 	s := &story{World: w, t: t, site: newSite(w, policy, c), rules: oracle.MustRules(c.Rules)}
-	w.calls = calls{world: w, slots: map[lease.Key]bool{}, pending: map[*worker.Call]*caller{}, stopped: true}
-	for _, k := range keys {
-		w.calls.slots[k] = strings.Contains(c.Rules, "concurrent")
-	}
+	w.calls = newCalls(w, c, keys)
+	w.calls.guard, w.calls.stopped = 0, true
 	for i := range holders {
 		h := newHolder(w, fmt.Sprintf("w%d", i), s.site, 0, keys)
 		h.node = i % 2

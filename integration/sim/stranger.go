@@ -48,7 +48,7 @@ func (s *stranger) ask() {
 	n := 1 + s.world.rand.Int64N(4)
 	r := lease.Request{
 		ID:       lease.ID{Holder: s.id, Seq: s.seq},
-		Keys:     []lease.Key{s.keys[s.world.rand.IntN(len(s.keys))]},
+		Keys:     s.site.contract.keys(s.keys[s.world.rand.IntN(len(s.keys))]),
 		Want:     lease.Amount{Tokens: n, Slots: 1},
 		Need:     lease.Amount{Tokens: n, Slots: s.world.rand.Int64N(2)},
 		Sent:     s.elapsed(),
@@ -67,15 +67,15 @@ func (s *stranger) tell() {
 	}
 	w := s.world
 	id := lease.ID{Holder: s.id, Seq: 1 + uint64(w.rand.Int64N(int64(s.seq)))}
-	key := s.keys[w.rand.IntN(len(s.keys))] // perhaps not the lease's
+	keys := s.site.contract.keys(s.keys[w.rand.IntN(len(s.keys))]) // perhaps not the lease's
 	r := lease.Report{Holder: s.id, Sent: s.elapsed(), Heartbeat: w.rand.IntN(2) == 0}
 	if w.chance(0.2, "nonsense given up") {
-		r.GivenUp = append(r.GivenUp, lease.GivenUp{ID: id, Keys: []lease.Key{key}})
+		r.GivenUp = append(r.GivenUp, lease.GivenUp{ID: id, Keys: keys})
 	} else {
 		w.count("nonsense counted")
 		r.Counts = append(r.Counts, lease.Count{
 			ID:       id,
-			Keys:     []lease.Key{key},
+			Keys:     keys,
 			Points:   []lease.Point{{Count: w.rand.Int64N(6), Age: w.between(0, time.Minute)}, {Count: w.rand.Int64N(6)}},
 			Returned: w.rand.Int64N(6),
 			Freed:    w.rand.Int64N(3),

@@ -27,8 +27,8 @@ func TestNATSMayComeUpLater(t *testing.T) {
 
 	waits := start("--connect-wait", "1h", "--name", "patient")
 	load := h.Start(harness.Command{Path: bin.Path("worker"), Args: []string{"load", "--key", "k", "--count", "5", "--nats", nats, "--connect-wait", "1h"}})
-	h.Line(waits, "coordinator: waiting for NATS (url "+nats+", connection refused)")
-	h.Line(load, "load: waiting for NATS (url "+nats+", connection refused)")
+	h.Line(waits, "coordinator: waiting for NATS (url "+nats+"; connection refused)")
+	h.Line(load, "load: waiting for NATS (url "+nats+"; connection refused)")
 	server, err := bus.Embed(at[0])
 	require.NoError(t, err)
 	t.Cleanup(server.Close)

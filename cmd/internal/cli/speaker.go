@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
+
+	"ration/lease"
 )
 
 // speaker is a slog.Handler for people: each record is one sentence of the voice,
-// with what it is about in brackets.
+// when it was said before it, and what it is about in brackets.
 type speaker struct {
 	voice *Voice
 	about []slog.Attr
@@ -23,8 +26,11 @@ func (s speaker) Handle(_ context.Context, r slog.Record) error {
 	add := func(a slog.Attr) bool {
 		value := a.Value.Resolve()
 		text := value.String()
-		if err, ok := value.Any().(error); ok {
-			text = plain(err)
+		switch v := value.Any().(type) {
+		case error:
+			text = plain(v)
+		case time.Duration:
+			text = lease.Rounded(v).String()
 		}
 		switch {
 		case text == "":
@@ -41,9 +47,9 @@ func (s speaker) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(add)
 	sentence := plain(fmt.Errorf("%s", r.Message))
 	if len(about) > 0 {
-		sentence += " (" + strings.Join(about, ", ") + ")"
+		sentence += " (" + strings.Join(about, "; ") + ")"
 	}
-	_, err := fmt.Fprintf(s.voice.err, "%s: %s\n", s.voice.name, sentence)
+	_, err := fmt.Fprintf(s.voice.err, "%s %s: %s\n", r.Time.Format("2006-01-02 15:04:05.000"), s.voice.name, sentence)
 	return err
 }
 

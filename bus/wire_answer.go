@@ -86,6 +86,9 @@ func (w *writer) refusal(r lease.Refusal) {
 		if r.Wait != 0 {
 			w.duration("wait", r.Wait)
 		}
+		if r.Pause != nil {
+			w.pause(r.Pause)
+		}
 	})
 }
 
@@ -193,6 +196,9 @@ func readRefusal(raw []byte, to *lease.Refusal) error {
 			return true, readFlag(raw, &to.Quota)
 		case "wait":
 			return true, readDuration(raw, &to.Wait)
+		case "pause":
+			to.Pause = new(lease.Pause)
+			return true, readPause(raw, to.Pause)
 		}
 		return false, nil
 	}, "reason")

@@ -45,6 +45,15 @@ func (l *Ledger) request(m Message) {
 		l.refuse(w, refusal)
 		return
 	}
+	l.admit(w)
+}
+
+// admit grants what a request needs, or lets it wait, or refuses it.
+func (l *Ledger) admit(w *waiter) {
+	if a := pausedAmong(w.accounts); a != nil {
+		l.hold(w, a)
+		return
+	}
 	if lacks := l.try(w); lacks != nil {
 		l.wait(w, lacks)
 	}
@@ -136,6 +145,10 @@ func (l *Ledger) rejoin(w *waiter, m Message, sat time.Duration) {
 	l.turn.Dropped = append(l.turn.Dropped, w.ticket)
 	w.ticket, w.arrived = m.Ticket, m.Arrived
 	w.deadline = deadline(m.Arrived, m.Request.Patience-sat)
+	if w.parked != nil {
+		l.repark(w)
+		return
+	}
 	if need, ok := l.needs(w); ok { // else it is refused when it is served
 		lacks := l.lacks(w, need)
 		if soonest(l.now, lacks) > w.deadline.Sub(l.now) {
@@ -165,7 +178,7 @@ func (l *Ledger) stirAgain(a *account) {
 
 // hopeless refuses what no waiting could help.
 func (l *Ledger) hopeless(w *waiter) (Refusal, bool) {
-	if len(w.accounts) == 0 && l.policy.Unknown == RefuseUnknown {
+	if l.policy.Unknown == RefuseUnknown && !slices.ContainsFunc(w.accounts, func(a *account) bool { return a.contract.named }) {
 		return Refusal{Reason: ErrUnknownKey, Key: w.req.Keys[0]}, true
 	}
 	need, ok := l.needs(w)
@@ -264,12 +277,22 @@ func (a *account) first(of resource) *contractRule {
 // setOverdue sets the timer that ends the wait: at the deadline, or when the
 // holder has been silent for too long.
 func (l *Ledger) setOverdue(w *waiter) {
-	l.timers.set(timer{at: min(w.deadline, w.arrived.Add(l.config.Silence)), waiter: w})
+	l.timers.set(timer{at: min(w.ends(), w.arrived.Add(l.config.Silence)), waiter: w})
+}
+
+// ends is when the wait ends: at the deadline, or a little before it in a pause.
+func (w *waiter) ends() algo.Instant {
+	if w.parked == nil {
+		return w.deadline
+	}
+	return max(w.arrived, w.deadline.Add(-min(notice, w.req.Patience/10)))
 }
 
 // overdue ends a wait whose deadline has passed, or whose holder is silent.
 func (l *Ledger) overdue(w *waiter) {
 	switch {
+	case w.parked != nil && w.parked.paused() != nil && !l.now.Before(w.ends()):
+		l.refuse(w, w.parked.refusal(l.now))
 	case !l.now.Before(w.deadline):
 		l.stats.TimedOut++
 		l.refuse(w, Refusal{Reason: ErrTimedOut, Key: w.req.Keys[0]})
@@ -283,7 +306,7 @@ func (l *Ledger) overdue(w *waiter) {
 // refuse answers that nothing was taken, and remembers it: a copy of the same
 // request gets the same answer.
 func (l *Ledger) refuse(w *waiter, refusal Refusal) {
-	if w.places != nil {
+	if w.places != nil || w.parked != nil {
 		l.leave(w)
 	}
 	if refusal.Wait > 0 && refusal.Wait != math.MaxInt64 {

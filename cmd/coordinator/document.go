@@ -91,6 +91,8 @@ type keyState struct {
 	Windows []windowState `json:"windows"`
 	Holders []holderState `json:"holders"`
 	Waiting int           `json:"waiting"`
+	// Pause is there while an operator has paused the key.
+	Pause *pauseState `json:"pause,omitempty"`
 }
 
 // windowState is one rule: free + held + spent = limit. A rule without a limit
@@ -125,13 +127,13 @@ func newDocument(s lease.Status) *document {
 		d.Clock = &clockState{Ahead: int64(c.Ahead), Wider: int64(c.Wider)}
 	}
 	for _, k := range s.Keys {
-		d.Keys = append(d.Keys, newKeyState(k))
+		d.Keys = append(d.Keys, newKeyState(k, s.Instant))
 	}
 	return d
 }
 
-func newKeyState(k lease.KeyStatus) keyState {
-	ks := keyState{Waiting: k.Waiting, Windows: []windowState{}, Holders: []holderState{}}
+func newKeyState(k lease.KeyStatus, now algo.Instant) keyState {
+	ks := keyState{Waiting: k.Waiting, Pause: newPauseState(k.Pause, now), Windows: []windowState{}, Holders: []holderState{}}
 	if utf8.ValidString(string(k.Key)) {
 		ks.Key = string(k.Key)
 	} else {

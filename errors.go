@@ -50,6 +50,8 @@ type Refused struct {
 	Quota bool
 	// Pause says since when, by whom and why an operator has paused Key; empty if none has.
 	Pause string
+	// Class is the class whose part of the line is full, or which no line has.
+	Class string
 	// Wait is how long to wait before it works, if nobody else takes; 0 if that
 	// is not known.
 	Wait time.Duration
@@ -66,6 +68,9 @@ func (r *Refused) Error() string {
 		text += fmt.Sprintf(": %q %s", r.Key, r.Pause)
 	case r.Rule != "":
 		text += ": " + (&lease.Refusal{Rule: r.Rule, Plan: r.Plan, Quota: r.Quota, Key: lease.Key(r.Key)}).Binds()
+	}
+	if r.Class != "" {
+		text += ": class " + r.Class
 	}
 	if r.Wait > 0 {
 		text += fmt.Sprintf(": try again in %v", lease.Rounded(r.Wait))
@@ -92,7 +97,7 @@ func outward(err error) error {
 	case err == context.Canceled, err == context.DeadlineExceeded:
 		return err
 	case errors.As(err, &refused):
-		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Plan: refused.Plan, Quota: refused.Quota, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
+		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Plan: refused.Plan, Quota: refused.Quota, Class: refused.Class, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
 		if r.Never {
 			r.Wait = 0
 		}

@@ -28,7 +28,8 @@ func (l *Limiter) Allow() bool { return l.inner.AllowN(1) }
 // false if they are not as Units says.
 func (l *Limiter) AllowN(n int64, opts ...CallOption) bool {
 	if len(opts) > 0 {
-		return l.inner.AllowN(n, charged(opts, true)...)
+		inner, units := l.in(opts)
+		return inner.AllowN(n, units...)
 	}
 	return l.inner.AllowN(n)
 }
@@ -42,14 +43,16 @@ func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 // does not help, or is known to take longer than ctx allows. On a key with a
 // concurrency rule it is ErrNeedsHandle, and ErrPermission where NATS forbids to ask.
 func (l *Limiter) WaitN(ctx context.Context, n int64, opts ...CallOption) error {
-	return outward(l.inner.WaitN(ctx, n, charged(opts, true)...))
+	inner, units := l.in(opts)
+	return outward(inner.WaitN(ctx, n, units...))
 }
 
 // Acquire waits as WaitN does, for a slot too where a concurrency rule binds, and
 // gives a handle. End it by one of its methods: until then it may hold a slot.
-// Units say what else the call costs.
+// Units say what else the call costs, and Class who it goes before.
 func (l *Limiter) Acquire(ctx context.Context, cost int64, opts ...CallOption) (*Handle, error) {
-	h, err := l.inner.Acquire(ctx, cost, charged(opts, true)...)
+	inner, units := l.in(opts)
+	h, err := inner.Acquire(ctx, cost, units...)
 	if err != nil {
 		return nil, outward(err)
 	}
@@ -93,5 +96,6 @@ func (h *Handle) Abandon() { h.inner.Abandon() }
 // named it used all that it asked for. What is below 0 is an error that names both
 // numbers, and the whole cost is spent.
 func (h *Handle) Settle(used int64, opts ...CallOption) error {
-	return outward(h.inner.Settle(used, charged(opts, false)...))
+	c := gathered(opts)
+	return outward(h.inner.Settle(used, c.amounts(false)...))
 }

@@ -12,6 +12,10 @@ type Option func(*settings)
 // process's number unless given.
 func WithName(name string) Option { return func(s *settings) { s.worker.Name = name } }
 
+// WithClass says of which class this process's calls are, where the policy's lines
+// have classes; a call may name another, see Class.
+func WithClass(class string) Option { return func(s *settings) { s.worker.Pool.Class = class } }
+
 // WithCell names the deployment, where several share a NATS system.
 func WithCell(cell string) Option { return func(s *settings) { s.client.Cell = cell } }
 

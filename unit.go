@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ration/lease"
+	"ration/worker"
 )
 
 // Units says what a call costs besides its tokens, by the names of the rules'
@@ -21,11 +22,27 @@ import (
 // could grant, above 10^15.
 type Units map[string]int64
 
-// CallOption says more of what one call costs. Units is one.
+// Class says of which class a call is, as one of the policy's lines has it:
+//
+//	limiter.Acquire(ctx, 1, ration.Class("premium"))
+//
+// waits before calls of lower classes. Where a plan has a class, no call of its keys is of a
+// higher one. Calls of two classes do not share what the process holds. Without it a call
+// is of the class of WithClass, or else of the highest that a plan allows, or the
+// lowest there is. A class that no line has is refused.
+type Class string
+
+// CallOption says more of one call. Units and Class are some.
 type CallOption interface{ charge(*charge) }
 
-// charge is what a call costs besides its tokens.
-type charge struct{ units Units }
+// charge is what options say.
+type charge struct {
+	units   Units
+	class   string
+	classed bool
+}
+
+func (c Class) charge(of *charge) { of.class, of.classed = string(c), true }
 
 func (u Units) charge(c *charge) {
 	if c.units == nil && len(u) > 0 {
@@ -34,16 +51,28 @@ func (u Units) charge(c *charge) {
 	maps.Copy(c.units, u)
 }
 
-// charged gives the units of all options; where two name one, the later counts.
-// Those of which there are 0 are left out, if bare says so.
-func charged(opts []CallOption, bare bool) lease.Units {
+// in gives the limiter and the units that the options say.
+func (l *Limiter) in(opts []CallOption) (*worker.Limiter, lease.Units) {
 	if len(opts) == 0 {
-		return nil // before anything is made for them
+		return l.inner, nil // before anything is made for them
 	}
-	var c charge
+	c := gathered(opts)
+	if c.classed {
+		return l.inner.In(c.class), c.amounts(true)
+	}
+	return l.inner, c.amounts(true)
+}
+
+// gathered is what all options say; where two say the same, the later counts.
+func gathered(opts []CallOption) (c charge) {
 	for _, o := range opts {
 		o.charge(&c)
 	}
+	return c
+}
+
+// amounts gives the units. Those of which there are 0 are left out, if bare says so.
+func (c *charge) amounts(bare bool) lease.Units {
 	if bare {
 		return lease.UnitsOf(c.units)
 	}

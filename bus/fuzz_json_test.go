@@ -171,8 +171,12 @@ func (o other) request(body []byte) lease.Request {
 	o.t.Helper()
 	m := o.fields(body)
 	require.EqualValues(o.t, Format, o.number(m["v"]))
+	class := ""
+	if m["class"] != nil {
+		class = o.text(m["class"])
+	}
 	return lease.Request{
-		ID: o.id(m["id"]), Keys: o.keys(m["keys"]), Want: o.amount(m["want"]), Need: o.amount(m["need"]),
+		Class: class, ID: o.id(m["id"]), Keys: o.keys(m["keys"]), Want: o.amount(m["want"]), Need: o.amount(m["need"]),
 		Sent: o.duration(m["sent"]), Patience: o.duration(m["patience"]),
 	}
 }

@@ -97,9 +97,15 @@ func (w *writer) request(r *lease.Request) {
 	w.amount("want", r.Want)
 	w.amount("need", r.Need)
 	w.duration("patience", r.Patience)
+	if r.Class != "" {
+		w.text(classField, r.Class)
+	}
 }
 
+// requestFields are what each request has to have besides, and classField what it may have.
 var requestFields = []string{"id", "keys", "want", "need", "patience"}
+
+const classField = "class"
 
 // request reads a field of a request, but sent.
 func (h *heard) request(name string, raw []byte, r *lease.Request) (known bool, err error) {
@@ -114,6 +120,8 @@ func (h *heard) request(name string, raw []byte, r *lease.Request) (known bool, 
 		return true, readAmount(raw, &r.Need)
 	case "patience":
 		return true, readDuration(raw, &r.Patience)
+	case classField:
+		return true, readText(raw, &r.Class)
 	}
 	return false, nil
 }

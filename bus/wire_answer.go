@@ -83,6 +83,9 @@ func (w *writer) refusal(r lease.Refusal) {
 		if r.Quota {
 			w.flag("quota", true)
 		}
+		if r.Class != "" {
+			w.text("class", r.Class)
+		}
 		if r.Wait != 0 {
 			w.duration("wait", r.Wait)
 		}
@@ -194,6 +197,8 @@ func readRefusal(raw []byte, to *lease.Refusal) error {
 			return true, readText(raw, &to.Plan)
 		case "quota":
 			return true, readFlag(raw, &to.Quota)
+		case "class":
+			return true, readText(raw, &to.Class)
 		case "wait":
 			return true, readDuration(raw, &to.Wait)
 		case "pause":

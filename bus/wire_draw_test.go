@@ -64,7 +64,7 @@ func (d draw) units() lease.Units {
 
 func (d draw) request() lease.Request {
 	return lease.Request{
-		ID: d.id(), Keys: d.keys(), Want: d.amount(), Need: d.amount(), Sent: d.duration(), Patience: d.duration(),
+		ID: d.id(), Keys: d.keys(), Want: d.amount(), Need: d.amount(), Sent: d.duration(), Patience: d.duration(), Class: []string{"", "premium"}[d.IntN(2)],
 	}
 }
 
@@ -75,7 +75,7 @@ func (d draw) answer() lease.Answer {
 		Terms: lease.Terms{Window: d.duration(), Spacing: d.duration(), Concurrent: d.IntN(2) == 0, Unlimited: d.IntN(2) == 0},
 	}
 	if a.Outcome == lease.Refused {
-		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Plan: "free", Quota: true, Wait: d.duration()}
+		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Plan: "free", Quota: true, Class: []string{"", "standard"}[d.IntN(2)], Wait: d.duration()}
 		if d.IntN(3) == 0 {
 			a.Refusal.Pause = &lease.Pause{Since: algo.Instant(d.Int64()), By: []string{"", "b"}[d.IntN(2)], Reason: []string{"", "\"ä\""}[d.IntN(2)]}
 		}

@@ -68,7 +68,7 @@ func (h *heard) decodeRequests(body []byte) (one lease.Request, rs []lease.Reque
 	case !seen.has("requests"):
 		return one, nil, seen.check(requestFields)
 	}
-	for _, name := range requestFields {
+	for _, name := range append([]string{classField}, requestFields...) {
 		if seen.has(name) {
 			return one, nil, fieldError(name, "it stands beside requests; put it into each of them")
 		}

@@ -20,11 +20,15 @@ const (
 // contract is what binds a prefix, with its rules worked out. All accounts that are
 // bound alike share it.
 type contract struct {
-	guard time.Duration
-	rules []*contractRule
-	slots bool          // whether a rule counts slots
-	named bool          // whether a limit or a plan binds; else only acts have made the account
-	keep  time.Duration // see Ledger.lasts; 0 until it is asked for
+	guard   time.Duration
+	rules   []*contractRule
+	slots   bool          // whether a rule counts slots
+	named   bool          // whether a limit or a plan binds; else only acts have made the account
+	class   string        // that of the plan, above which nobody is; empty for none
+	classes []rankedClass // that the line names, first drained first
+	bound   int           // of a line that names none; below 0 for that of the config
+	lower   int64         // the percentage kept for lower classes
+	keep    time.Duration // see Ledger.lasts; 0 until it is asked for
 }
 
 type contractRule struct {
@@ -40,7 +44,7 @@ type contractRule struct {
 }
 
 func newContract(b Binding, ppm int64, d *dial) *contract {
-	c := &contract{guard: b.Guard(), named: b != Binding{}}
+	c := &contract{guard: b.Guard(), named: b != Binding{}, bound: -1, lower: defaultLower}
 	if b.Limit != nil {
 		c.add(b.Limit.Rules, "", ppm, d)
 	}
@@ -48,6 +52,25 @@ func newContract(b Binding, ppm int64, d *dial) *contract {
 		c.add(b.Plan.Rules, b.Plan.Name, ppm, d)
 	}
 	return c
+}
+
+// order takes up what the binding says of the line, in the order of a policy's classes.
+func (c *contract) order(b Binding, p *Policy) {
+	if b.Plan != nil {
+		c.class = b.Plan.Class
+	}
+	if b.Limit == nil {
+		return
+	}
+	for _, class := range b.Limit.Waiting.Classes {
+		if class.Name == "" {
+			c.bound = class.Bound
+			continue
+		}
+		rank, _ := p.Rank(class.Name)
+		c.classes = append(c.classes, rankedClass{class, rank})
+		c.lower = b.Limit.Waiting.Lower
+	}
 }
 
 func (c *contract) add(rules []algo.Rule, plan string, ppm int64, d *dial) {

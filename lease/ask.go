@@ -37,6 +37,10 @@ func (l *Ledger) request(m Message) {
 		order:    l.orders,
 		deadline: deadline(m.Arrived, r.Patience-sat),
 	}
+	if refusal, unknown := l.classOf(w); unknown {
+		l.refuse(w, refusal)
+		return
+	}
 	if refusal, refused := l.hopeless(w); refused {
 		l.refuse(w, refusal)
 		return
@@ -54,6 +58,7 @@ func (l *Ledger) admit(w *waiter) {
 		l.hold(w, a)
 		return
 	}
+	l.begins(w)
 	if lacks := l.try(w); lacks != nil {
 		l.wait(w, lacks)
 	}
@@ -124,7 +129,7 @@ func (le *lease) asksElse(r *Request) bool {
 }
 
 func (w *waiter) asksElse(r *Request) bool {
-	return !slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want)
+	return !slices.Equal(w.req.Keys, r.Keys) || !w.req.Need.Equal(r.Need) || !w.req.Want.Equal(r.Want) || w.req.Class != r.Class
 }
 
 func deadline(arrived algo.Instant, left time.Duration) algo.Instant {
@@ -209,10 +214,11 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		return
 	}
 	for _, a := range w.accounts {
-		if a.line.len() >= l.config.Line {
+		c := a.classAt(w)
+		if _, full := l.full(a, c); full && lacksAt(lacks, a) {
 			l.unclaim(w)
 			refusal := l.why(lacks, ErrLineFull)
-			refusal.Key = a.key
+			refusal.Key, refusal.Class = a.key, c.name
 			l.refuse(w, refusal)
 			return
 		}
@@ -223,7 +229,7 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		return
 	}
 	l.stats.Waited++
-	l.join(w)
+	l.join(w, lacks)
 	l.setOverdue(w)
 	for _, k := range lacks {
 		l.stir(k.account) // to set its timer, and to recall
@@ -306,9 +312,10 @@ func (l *Ledger) overdue(w *waiter) {
 // refuse answers that nothing was taken, and remembers it: a copy of the same
 // request gets the same answer.
 func (l *Ledger) refuse(w *waiter, refusal Refusal) {
-	if w.places != nil || w.parked != nil {
+	if w.stands || w.parked != nil {
 		l.leave(w)
 	}
+	l.tally(w, false)
 	if refusal.Wait > 0 && refusal.Wait != math.MaxInt64 {
 		refusal.Wait += l.now.Sub(w.arrived) // it counts from the arrival
 	}

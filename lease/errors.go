@@ -25,6 +25,8 @@ var (
 	// ErrNeedsSlot says that a concurrency rule binds and no slot was asked
 	// for or held: Wait and Allow cannot give a slot back, Acquire can.
 	ErrNeedsSlot = sentinel("needs_slot", "the key has a concurrency rule; ask for a slot")
+	// ErrUnknownClass says that no line of the policy has the class of the request.
+	ErrUnknownClass = sentinel("unknown_class", "no line of the policy has the class")
 	// ErrLineFull says that as many requests wait as may.
 	ErrLineFull = sentinel("line_full", "the line is full")
 	// ErrTooLate says that the wait is known to exceed the deadline.

@@ -11,9 +11,19 @@ import (
 // grant begins a lease of amount. What it wants beyond is given at the end of
 // the turn, when everybody's needs have been seen; but a run begins with all.
 func (l *Ledger) grant(w *waiter, amount Amount) {
-	if w.places != nil {
+	w.served = true
+	if w.stands {
+		for i, a := range w.accounts {
+			w.places[i].class.count(l, a, w)
+			l.earn(a, w)
+		}
 		l.leave(w)
+	} else if w.class != "" {
+		for _, a := range w.accounts {
+			l.earn(a, w)
+		}
 	}
+	l.tally(w, true)
 	le := &lease{id: w.req.ID, keys: w.req.Keys, holder: w.holder, began: l.now, asked: w}
 	w.lease = le
 	for _, a := range w.accounts {

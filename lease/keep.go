@@ -132,10 +132,10 @@ func (l *Ledger) keep(a *account, rule int, w *waiter) bool {
 		a.line.keepers = make([]*waiter, len(a.contract.rules))
 	}
 	k := a.line.keepers[rule]
-	if k == nil || w.order < k.order {
+	if k == nil || w.before(k) {
 		a.line.keepers[rule] = w
 	}
-	if k != nil && w.order < k.order {
+	if k != nil && w.before(k) {
 		for _, a := range k.accounts { // it may keep less elsewhere now
 			l.stir(a)
 		}
@@ -155,7 +155,7 @@ func (n *line) keeper(rule int, w *waiter) *waiter {
 	if n.keepers == nil {
 		return nil
 	}
-	if k := n.keepers[rule]; k != nil && k.order < w.order {
+	if k := n.keepers[rule]; k != nil && k.before(w) {
 		return k
 	}
 	return nil
@@ -195,21 +195,32 @@ func (l *Ledger) allows(a *account, rule int, n int64, w *waiter) (free, kept bo
 	switch {
 	case r.spec.Gap() > 0:
 		return false, true // all or nothing is free of a pace
-	case now-n >= k.claim.need.of(r.of):
+	case now-n >= a.keptFor(r.of, k, w):
 		return true, false
 	}
-	spared := l.spared(a, rule, n, k)
+	spared := l.spared(a, rule, n, k, w)
 	return spared, !spared
+}
+
+// keptFor is how many of a resource are kept from w where k is the keeper: what that needs.
+// But what is left over by one of a higher class serves the next of that class, and not
+// a lower one, or large requests of a high class would go without for small ones of a low.
+func (a *account) keptFor(of resource, k, w *waiter) int64 {
+	need := k.claim.need.of(of)
+	if w.rank > k.rank && of == tokens {
+		need = max(need, a.line.tokensAbove(w.rank))
+	}
+	return need
 }
 
 // spared says that n of a rule, taken now and held for a token TTL, are not missed when
 // it is the keeper's turn.
-func (l *Ledger) spared(a *account, rule int, n int64, k *waiter) bool {
+func (l *Ledger) spared(a *account, rule int, n int64, k, w *waiter) bool {
 	r := a.contract.rules[rule]
 	if r.of == slots {
 		return false
 	}
-	d, ok := a.waitAt(rule, l.now, k.claim.need.of(r.of)+n, a.lasting(l.now, r.of, l.config.TokenTTL))
+	d, ok := a.waitAt(rule, l.now, a.keptFor(r.of, k, w)+n, a.lasting(l.now, r.of, l.config.TokenTTL))
 	return ok && d <= k.claim.turn.Sub(l.now)
 }
 
@@ -227,8 +238,8 @@ func (l *Ledger) opens(a *account, of resource, n int64, w *waiter) algo.Instant
 		case k == nil:
 		case r.spec.Gap() > 0:
 			return math.MaxInt64 // the keeper's leaving stirs the account
-		case !l.spared(a, i, n, k):
-			m += k.claim.need.of(of)
+		case !l.spared(a, i, n, k, w):
+			m += a.keptFor(of, k, w)
 		}
 		d, ok := a.waitAt(i, l.now, m, due)
 		if !ok {

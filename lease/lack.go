@@ -1,6 +1,10 @@
 package lease
 
-import "ration/algo"
+import (
+	"slices"
+
+	"ration/algo"
+)
 
 // lack is one thing that a waiter has not: need of a resource at an account.
 type lack struct {
@@ -62,6 +66,11 @@ func (l *Ledger) lack(lacks []lack, a *account, w *waiter, of resource, n int64)
 		return append(lacks, lack{a, of, n, kept})
 	}
 	return lacks
+}
+
+// lacksAt says that some of it is lacking at a.
+func lacksAt(lacks []lack, a *account) bool {
+	return slices.ContainsFunc(lacks, func(k lack) bool { return k.account == a })
 }
 
 // wake is the earliest instant at which passing time alone may have cured all

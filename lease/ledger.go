@@ -3,6 +3,8 @@ package lease
 import (
 	"slices"
 
+	"github.com/google/btree"
+
 	"ration/algo"
 	"ration/internal/table"
 )
@@ -88,7 +90,10 @@ type Ledger struct {
 	used       []*account
 	granted    []*waiter // this turn, to be topped up
 	spare      []*waiter // to be used again
+	classes    []*class  // in all lines together, by name
+	nodes      *btree.FreeListG[*waiter]
 	orders     uint64
+	lifts      uint64
 	now        algo.Instant
 	dial       dial
 	turn       *Turn
@@ -132,6 +137,7 @@ func NewLedger(p *Policy, c Config) *Ledger {
 		dial:       dial{full: c.TokenTTL},
 		complete:   c.Unmirrored,
 		generation: 1,
+		nodes:      btree.NewFreeListG[*waiter](btree.DefaultFreeListSize),
 	}
 }
 
@@ -231,6 +237,7 @@ func (l *Ledger) contract(b Binding) *contract {
 	c := l.contracts[b]
 	if c == nil {
 		c = newContract(b, l.config.PPM, &l.dial)
+		c.order(b, l.policy)
 		l.contracts[b] = c
 	}
 	return c

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"container/list"
 	"math"
 	"time"
 
@@ -9,14 +8,22 @@ import (
 )
 
 // waiter is a request that could not be granted when it came. It stands in the
-// line of each of its accounts, at the place of its arrival.
+// line of each of its accounts, see waiter.before.
 type waiter struct {
 	req      Request
 	holder   *holder
 	accounts []*account
-	places   []*list.Element // in the lines of accounts, in their order
-	first    algo.Instant    // arrival of its first copy
-	arrived  algo.Instant    // arrival of its newest copy, which is answered
+	class    string // empty where the policy has none
+	rank     int    // of the class
+	places   []post // in the lines of accounts, in their order; nil for one that never stood there
+	stands   bool
+	lifted   uint64        // when it was, in the order of that; 0 for not
+	start    algo.Instant  // see fair
+	served   bool          // it is granted
+	payer    *class        // whose credit it was lifted for,
+	paid     time.Duration // and how much of that
+	first    algo.Instant  // arrival of its first copy
+	arrived  algo.Instant  // arrival of its newest copy, which is answered
 	ticket   Ticket
 	order    uint64
 	deadline algo.Instant
@@ -24,17 +31,26 @@ type waiter struct {
 	lease    *lease    // once it is granted
 	copies   []Message // that came in the turn of its grant
 	parked   *account  // whose pause it waits for, and so it stands in no line
-	before   *waiter   // of those, and behind
+	ahead    *waiter   // of those, and behind
 	behind   *waiter
 	alarm    alarm
 }
 
 func (w *waiter) name() name { return name{w.holder, w.req.ID.Seq} }
 
-// line is who waits at an account, first come first. What they need may be kept for
-// some of them, see claim.
+// post is where a waiter stands in a line.
+type post struct {
+	class  *class
+	counts bool         // it lacked something there when it came
+	ends   algo.Instant // of its share
+}
+
+// line is who waits at an account. What they need may be kept for some of them, see
+// claim.
 type line struct {
-	waiters   *list.List   // of *waiter; nil when nobody ever waited
+	waiters   *queue       // nil when nobody ever waited
+	classes   []*class     // by rank
+	owes      bool         // some class may have credit for its next request
 	keepers   []*waiter    // for each rule whom its tokens or slots are kept for; nil for nobody ever
 	slotsOnly int          // waiters that need no tokens
 	tokens    int64        // that waiters need
@@ -51,14 +67,21 @@ func (n *line) len() int {
 	return n.waiters.Len()
 }
 
-func (l *Ledger) join(w *waiter) {
-	w.places = make([]*list.Element, len(w.accounts))
+// join lets w stand in line for what it lacks.
+func (l *Ledger) join(w *waiter, lacks []lack) {
+	w.places, w.stands = make([]post, len(w.accounts)), true
 	for i, a := range w.accounts {
 		l.retain(a)
 		if a.line.waiters == nil {
-			a.line.waiters = list.New()
+			a.line.waiters = l.newQueue()
 		}
-		w.places[i] = a.line.waiters.PushBack(w)
+		a.line.waiters.ReplaceOrInsert(w)
+		c := a.classAt(w)
+		w.places[i] = post{c, lacksAt(lacks, a), l.flowIn(c, a, w)}
+		c.tokens += l.lineShare(w.req.Need.Tokens)
+		if c.standing++; w.places[i].counts {
+			c.counts++
+		}
 		if a.line.tokens += l.lineShare(w.req.Need.Tokens); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly++
 		}
@@ -80,12 +103,15 @@ func (l *Ledger) enter(w *waiter) {
 	}
 	w.holder.waiting[w] = struct{}{}
 	w.holder.tenant.waiters++
+	if w.class != "" {
+		l.total(w).standing++
+	}
 }
 
-// lineShare is what a waiter needs, as far as a full line of such can be added
+// lineShare is what a waiter needs, as far as that of all who may wait can be added
 // up.
 func (l *Ledger) lineShare(need int64) int64 {
-	return min(need, math.MaxInt64/int64(l.config.Line+1))
+	return min(need, math.MaxInt64/int64(l.config.Waiters.All+1))
 }
 
 // leave takes w out of every line; everybody behind moves up. Who waits for the end of a
@@ -98,6 +124,10 @@ func (l *Ledger) leave(w *waiter) {
 	}
 	w.holder.tenant.waiters--
 	l.timers.stop(&w.alarm)
+	if w.class != "" {
+		l.total(w).standing--
+	}
+	w.stands = false
 	if a := w.parked; a != nil {
 		a.acts.parked.remove(w)
 		w.parked = nil
@@ -105,7 +135,8 @@ func (l *Ledger) leave(w *waiter) {
 	}
 	for i, a := range w.accounts {
 		l.use(a)
-		a.line.waiters.Remove(w.places[i])
+		a.line.waiters.Delete(w)
+		w.places[i].class.leave(l, w, &w.places[i])
 		if a.line.tokens -= l.lineShare(w.req.Need.Tokens); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly--
 		}
@@ -114,7 +145,7 @@ func (l *Ledger) leave(w *waiter) {
 				a.line.unit(of).needed -= l.lineShare(u.N)
 			}
 		}
-		if a.line.forsake(w) {
+		if a.line.forsake(w) || len(a.line.classes) > 1 { // for a lower class less is kept
 			l.stir(a)
 		}
 	}
@@ -127,9 +158,8 @@ func (l *Ledger) serve(a *account) {
 	evaluated := false
 	shut := shut{ledger: l, account: a}
 	l.unblock(a)
-	for e := a.line.front(); e != nil; {
-		w := e.Value.(*waiter)
-		e = e.Next() // w may leave
+	l.lift(a)
+	for w := range a.line.all() {
 		if evaluated {
 			noTokens, noSlots := shut.to(w, tokens), shut.to(w, slots)
 			if noTokens && (noSlots || a.line.slotsOnly == 0) {
@@ -165,13 +195,6 @@ func later(now algo.Instant, d time.Duration) algo.Instant {
 		return math.MaxInt64
 	}
 	return now.Add(d)
-}
-
-func (n *line) front() *list.Element {
-	if n.waiters == nil {
-		return nil
-	}
-	return n.waiters.Front()
 }
 
 // needsSlot says that w cannot be granted without a slot of a.

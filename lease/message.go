@@ -49,6 +49,10 @@ type Request struct {
 	Keys []Key
 	Want Amount
 	Need Amount
+	// Class is which class of the lines it is to stand in, one of the policy's; empty for
+	// the highest that its plan allows, or else the lowest there is. A plan's class is the
+	// highest in any case.
+	Class string
 	// Sent is the holder's own clock when this copy of the message was sent.
 	// It is compared only with other Sent of the same holder.
 	Sent time.Duration
@@ -214,6 +218,9 @@ func (r *Request) Validate() error {
 	}
 	if err := r.validUnits(); err != nil {
 		return err
+	}
+	if fault := ClassFault(r.Class); fault != "" && r.Class != "" {
+		return fmt.Errorf("%w: %s; %s", ErrBadRequest, fault, ClassRemedy)
 	}
 	return validKeys(r.Keys, r.Keys)
 }

@@ -62,27 +62,27 @@ type parked struct {
 }
 
 func (p *parked) enter(w *waiter) {
-	if w.before = p.last; w.before == nil {
+	if w.ahead = p.last; w.ahead == nil {
 		p.first = w
 	} else {
-		w.before.behind = w
+		w.ahead.behind = w
 	}
 	p.last = w
 	p.n++
 }
 
 func (p *parked) remove(w *waiter) {
-	if w.before == nil {
+	if w.ahead == nil {
 		p.first = w.behind
 	} else {
-		w.before.behind = w.behind
+		w.ahead.behind = w.behind
 	}
 	if w.behind == nil {
-		p.last = w.before
+		p.last = w.ahead
 	} else {
-		w.behind.before = w.before
+		w.behind.ahead = w.ahead
 	}
-	w.before, w.behind = nil, nil
+	w.ahead, w.behind = nil, nil
 	p.n--
 }
 

@@ -17,6 +17,8 @@ type Policy struct {
 	Limits   []Limit
 	Plans    []Plan
 	Assigned []Assignment
+	// Classes are those of all lines, first drained first.
+	Classes []string
 	// Unknown says what becomes of a key that no limit names.
 	Unknown UnknownKeys
 	// Mirror says what becomes of grants while the mirror is away.
@@ -35,6 +37,8 @@ type Limit struct {
 	// Guard is how much later one call may arrive upstream than another, 0 to
 	// 24 h.
 	Guard time.Duration
+	// Waiting is who may wait at each of the keys.
+	Waiting WaitingLine
 	// Line is the line of the file that the limit begins on, counted from 1.
 	Line int
 }
@@ -44,7 +48,10 @@ type Limit struct {
 type Plan struct {
 	Name  string
 	Rules []algo.Rule // as those of a Limit
-	Line  int         // as that of a Limit
+	// Class is the highest class that requests of its keys may have, one of the policy's;
+	// empty for any.
+	Class string
+	Line  int // as that of a Limit
 }
 
 // Assignment gives each prefix that a pattern matches a plan.

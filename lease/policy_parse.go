@@ -24,7 +24,7 @@ const (
 
 var (
 	policyFields = []string{"mirror", "unknown", "limits", "plans", "assign"}
-	limitFields  = []string{"key", "rules", "guard"}
+	limitFields  = []string{"key", "rules", "guard", "line"}
 )
 
 // ParsePolicy reads a policy in YAML. The name is that of the file, for errors:
@@ -35,8 +35,9 @@ var (
 //	  - key: "{account}/{stage}/search"    # a Pattern, in quotes because of the brace
 //	    rules: [100/1s, 4 concurrent]      # as algo.ParseRule reads them; or [unlimited]
 //	    guard: 50ms                        # 0 unless given, at most 24h
+//	    line: {premium: 500, standard: 100, lower: 5%}   # or line: 20
 //	plans:                                 # rules under a name
-//	  free: {rules: [10/1s, 10000/1d fixed]}
+//	  free: {rules: [10/1s, 10000/1d fixed], class: standard}
 //	assign:                                # which keys keep to them besides
 //	  "{account}": free
 //
@@ -45,7 +46,7 @@ var (
 // that is wrong anywhere is refused whole, with an error that joins up to ten
 // [PolicyError] in the order of their places.
 func ParsePolicy(name string, text []byte) (*Policy, error) {
-	r := reader{source{complaints: complaints{file: name}}}
+	r := reader{source: source{complaints: complaints{file: name}}}
 	p := &Policy{root: new(branch)}
 	if root := r.document(text); root != nil {
 		r.policy(root, p)
@@ -58,7 +59,10 @@ func ParsePolicy(name string, text []byte) (*Policy, error) {
 
 // reader reads the nodes of one file, complaining of each that is wrong and
 // going on with the next.
-type reader struct{ source }
+type reader struct {
+	source
+	classes ranking
+}
 
 func (r *reader) policy(root ast.Node, p *Policy) {
 	fields := r.fields(root, "the policy", policyFields)
@@ -77,6 +81,7 @@ func (r *reader) policy(root ast.Node, p *Policy) {
 		r.add(nodePlace(root), "the policy has no limits", `write them as a list under "limits:"`)
 	}
 	r.limits(list, p)
+	p.Classes = r.classes.order()
 	r.plans(fields["plans"], p)
 	r.assign(assign, p)
 }
@@ -126,6 +131,9 @@ func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
 	}
 	if f, ok := fields["guard"]; ok {
 		l.Guard = r.guard(f)
+	}
+	if f, ok := fields["line"]; ok {
+		l.Waiting = r.waitingLine(f)
 	}
 	for i, rule := range l.Rules {
 		if problem, remedy := rule.Starved(l.Guard); problem != "" {

@@ -12,7 +12,7 @@ import (
 // maxPlanName is the longest name of a plan, in bytes.
 const maxPlanName = 64
 
-var planFields = []string{"rules"}
+var planFields = []string{"rules", "class"}
 
 // plans reads the plans, by name.
 func (r *reader) plans(f field, p *Policy) {
@@ -33,6 +33,9 @@ func (r *reader) plans(f field, p *Policy) {
 			plan.Rules, _ = r.rules(rules)
 		} else if fields != nil {
 			r.add(name.at, fmt.Sprintf("the plan %s has no rules", name.value), rulesRemedy)
+		}
+		if class, ok := fields["class"]; ok {
+			plan.Class = r.class(class)
 		}
 		p.Plans = append(p.Plans, plan)
 	}

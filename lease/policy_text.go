@@ -26,12 +26,19 @@ func (p *Policy) String() string {
 		if l.Guard != 0 {
 			fmt.Fprintf(&b, "    guard: %s\n", spell(l.Guard))
 		}
+		if len(l.Waiting.Classes) > 0 {
+			fmt.Fprintf(&b, "    line: %s\n", &l.Waiting)
+		}
 	}
 	if len(p.Plans) > 0 {
 		b.WriteString("plans:\n")
 	}
 	for _, plan := range p.Plans {
-		fmt.Fprintf(&b, "  %s: {rules: [%s]}\n", quote(plan.Name), ruleList(plan.Rules))
+		class := ""
+		if plan.Class != "" {
+			class = ", class: " + plan.Class
+		}
+		fmt.Fprintf(&b, "  %s: {rules: [%s]%s}\n", quote(plan.Name), ruleList(plan.Rules), class)
 	}
 	if len(p.Assigned) > 0 {
 		b.WriteString("assign:\n")

@@ -92,9 +92,10 @@ func (l *Ledger) accountsInLine() []*account {
 func (l *Ledger) lackers(a *account) (lacking []resource, lacksSlots []Holder) {
 	freeTokens, freeSlots := a.free(l.now, tokens), a.free(l.now, slots)
 	seen := 0
-	for e := a.line.front(); e != nil && seen < recallScan; e = e.Next() {
-		seen++
-		w := e.Value.(*waiter)
+	for w := range a.line.all() {
+		if seen++; seen > recallScan {
+			break
+		}
 		if w.req.Need.Tokens > freeTokens && !slices.Contains(lacking, tokens) {
 			lacking = append(lacking, tokens)
 		}

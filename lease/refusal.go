@@ -20,6 +20,8 @@ type Refusal struct {
 	// Pause is that of Key which refuses, or nil. With ErrPaused a Wait of 0 says that it has
 	// no known end.
 	Pause *Pause
+	// Class is the class whose part of the line is full, or the one that is unknown.
+	Class string
 	Wait  time.Duration
 }
 

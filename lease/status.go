@@ -63,6 +63,7 @@ type Stats struct {
 	AnsweredEnded     int64 // a copy of a request that was over
 	Stale             int64 // a request nobody could be waiting for any more
 	Silent            int64 // waiters whose holder fell silent
+	Lifted            int64 // waiters of lower classes that went before higher ones
 	TimedOut          int64 // waiters whose deadline passed
 	GivenUpGranted    int64 // ids given up whose grant was on its way
 	GivenUpWaiting    int64 // ids given up in the line

@@ -18,7 +18,7 @@ import (
 // virtual time, with one holder's message or a step of time a command.
 //
 //	policy                    a ledger under the policy given as input
-//	ask ID [key= want= need= slots= units= wantunits= patience= sent=]    one copy of a request
+//	ask ID [key= want= need= slots= units= wantunits= class= patience= sent=]    one copy of a request
 //	report HOLDER [heartbeat goodbye sent=]             input: a line per lease
 //	    ID [key= spent=COUNT[+UNITS]@AGE,... returned= back=UNITS freed= cut= over= overunits=UNITS]
 //	    give up ID
@@ -120,6 +120,8 @@ func (s *story) ask(d *datadriven.TestData) string {
 			r.Want.Units = units(s.t, a.Vals[0])
 		case "patience":
 			r.Patience = duration(s.t, a.Vals[0])
+		case "class":
+			r.Class = a.Vals[0]
 		case "sent": // so long ago
 			r.Sent -= duration(s.t, a.Vals[0])
 		default:

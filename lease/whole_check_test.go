@@ -129,8 +129,7 @@ func (l *Ledger) linesAddUp() error {
 		in := map[*waiter]bool{}
 		units := map[resource]int64{}
 		need, slotsOnly := int64(0), 0
-		for e := a.line.front(); e != nil; e = e.Next() {
-			w := e.Value.(*waiter)
+		for w := range a.line.all() {
 			if x, ok := l.waiting.Get(w.name()); !ok || x != w {
 				return fmt.Errorf("%v is in the line of %s and does not wait", w.req.ID, a.key)
 			}
@@ -150,10 +149,57 @@ func (l *Ledger) linesAddUp() error {
 				return fmt.Errorf("the line of %s knows of %d %s; they are %d", a.key, u.needed, u.unit, units[u.unit])
 			}
 		}
+		if err := l.classesAddUp(a); err != nil {
+			return err
+		}
 		for _, k := range a.line.keepers {
 			if k != nil && !in[k] {
 				return fmt.Errorf("%s is kept for %v, who does not wait", a.key, k.req.ID)
 			}
+		}
+	}
+	return nil
+}
+
+// classesAddUp: a class knows who stands in it, all waiters stand in their order, and there
+// are no more than may be.
+func (l *Ledger) classesAddUp(a *account) error {
+	standing, counts, flows := map[*class]int{}, map[*class]int{}, map[*class]map[Holder]int{}
+	all, last := 0, (*waiter)(nil)
+	for w := range a.line.all() {
+		if last != nil && !last.before(w) {
+			return fmt.Errorf("%v stands behind %v at %s", w.req.ID, last.req.ID, a.key)
+		}
+		if last, all = w, all+1; !w.stands {
+			return fmt.Errorf("%v stands at %s, and does not", w.req.ID, a.key)
+		}
+		p := w.places[indexOf(w.accounts, a)]
+		if p.class != a.classAt(w) || w.class != "" && l.policy.Classes[w.rank] != w.class {
+			return fmt.Errorf("%v of class %s stands as %s at %s", w.req.ID, w.class, p.class.name, a.key)
+		}
+		if standing[p.class]++; p.counts {
+			counts[p.class]++
+		}
+		if flows[p.class] == nil {
+			flows[p.class] = map[Holder]int{}
+		}
+		flows[p.class][w.req.ID.Holder]++
+	}
+	if all != a.line.len() {
+		return fmt.Errorf("%d of %d waiters stand at %s", all, a.line.len(), a.key)
+	}
+	for _, c := range a.line.classes {
+		if c.standing != standing[c] || c.counts != counts[c] || c.active != len(flows[c]) || c.standing == 0 && (c.flows != nil || c.credit != 0) {
+			return fmt.Errorf("class %s of %s has %d standing, %d counted, %d active; they are %d, %d and %d",
+				c.name, a.key, c.standing, c.counts, c.active, standing[c], counts[c], len(flows[c]))
+		}
+		for h, n := range flows[c] {
+			if c.flows[h] == nil || c.flows[h].waiting != n {
+				return fmt.Errorf("%v has %d requests in class %s of %s", h, n, c.name, a.key)
+			}
+		}
+		if bound, _ := l.full(a, c); c.counts > bound {
+			return fmt.Errorf("%d wait in class %s of %s, where %d may", c.counts, c.name, a.key, bound)
 		}
 	}
 	return nil

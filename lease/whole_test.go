@@ -73,6 +73,18 @@ limits:
   - {key: "{a}", rules: [2 concurrent], guard: 50ms}
   - {key: "{a}/{b}", rules: [3/2s]}
   - {key: "{a}/{b}/{c}", rules: [6/9s, 10/1s unit=u]}
+`, `
+limits:
+  - {key: "{a}", rules: [9/1s, 3 concurrent], line: {top: 6, mid: 5, low: 4, lower: 20%}}
+  - {key: "{a}/{b}", rules: [5/2s bucket burst=4, 40/1s unit=u], line: {top: 4, low: 4, lower: 0}}
+  - {key: "{a}/{b}/{c}", rules: [4/1s], line: 3}
+`, `
+limits:
+  - {key: "{a}", rules: [20/7s]}
+  - {key: "{a}/{b}", rules: [4/1s pace], line: {top: 6, low: 4, lower: 50%}, guard: 5ms}
+  - {key: "{a}/{b}/{c}", rules: [9/1m, 3/1s]}
+plans: {paid: {rules: [9/2s, 2 concurrent], class: top}, free: {rules: [8/2s], class: low}}
+assign: {"{a}/y": free, "{a}/z": paid}
 `}
 
 // chance is holders that do what they like, and what they were told.
@@ -280,6 +292,12 @@ func (c *chance) request() Request {
 		n := c.Int64N(8)
 		r.Need.Units = UnitsOf(map[string]int64{"u": n, "v": c.Int64N(3)})
 		r.Want.Units = UnitsOf(map[string]int64{"u": n + c.Int64N(20), "v": 3})
+	}
+	if classes := c.ledger.policy.Classes; len(classes) > 0 && c.IntN(9) > 0 {
+		r.Class = classes[c.IntN(len(classes))]
+		if c.IntN(30) == 0 {
+			r.Class = "unknown"
+		}
 	}
 	if c.IntN(5) > 0 {
 		r.Patience = time.Duration(c.Int64N(int64(20 * time.Second)))

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"ration/lease"
 )
 
 // Config is how a worker behaves. DefaultConfig is complete.
@@ -73,6 +75,9 @@ func (c Config) Validate() error {
 
 // PoolConfig is how a pool behaves. DefaultPoolConfig is complete.
 type PoolConfig struct {
+	// Class is which class of the lines its requests stand in, see lease.Request; of a
+	// worker, that of callers who name none.
+	Class string
 	// AskAgain is how long an unanswered copy of a request is waited for
 	// before the next copy goes.
 	AskAgain time.Duration
@@ -140,6 +145,9 @@ func (c PoolConfig) Validate() error {
 		if least.d <= 0 {
 			return fmt.Errorf("worker: %s is %s; it has to be above 0", least.name, least.d)
 		}
+	}
+	if fault := lease.ClassFault(c.Class); fault != "" && c.Class != "" {
+		return fmt.Errorf("worker: %s; %s", fault, lease.ClassRemedy)
 	}
 	switch {
 	case c.AllowIdle < c.IdleAfter:

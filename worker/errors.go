@@ -32,6 +32,9 @@ func (e *RefusedError) Error() string {
 	if binds := e.Binds(); binds != "" {
 		fmt.Fprintf(&b, " (%s)", binds)
 	}
+	if e.Class != "" {
+		fmt.Fprintf(&b, ": class %s", e.Class)
+	}
 	if e.Wait > 0 && !e.Never() {
 		fmt.Fprintf(&b, "; try again in %s", lease.Rounded(e.Wait))
 	}
@@ -44,7 +47,7 @@ func (e *RefusedError) Unwrap() error { return e.Reason }
 // passing says whether a refusal or failure may be otherwise a moment later.
 func passing(err error) bool {
 	for _, lasting := range []error{
-		lease.ErrNever, lease.ErrUnknownKey, lease.ErrBadKey, lease.ErrBadRequest,
+		lease.ErrNever, lease.ErrUnknownKey, lease.ErrUnknownClass, lease.ErrBadKey, lease.ErrBadRequest,
 		lease.ErrFormat, lease.ErrNeedsSlot, lease.ErrForbidden,
 	} {
 		if errors.Is(err, lasting) {

@@ -12,11 +12,19 @@ import (
 	"ration/lease"
 )
 
+// laneKey is what a lane is for: callers of one class, who share the tokens of a key.
+// What is held for one class is not spent by another, that a lower one may not live on
+// what a higher one was granted.
+type laneKey struct {
+	lease.Key
+	class string
+}
+
 // lane is a pool, its lock, and what carries its messages and wakes its callers.
 // Messages are sent and callers woken after the lock is let go.
 type lane struct {
 	worker *Worker
-	key    lease.Key
+	key    laneKey
 	tenant *tenant
 	alarm  *alarm
 
@@ -29,11 +37,13 @@ type lane struct {
 
 var keySeed = maphash.MakeSeed()
 
-func newLane(t *tenant, key lease.Key) *lane {
+func newLane(t *tenant, key laneKey) *lane {
 	w := t.worker
 	l := &lane{worker: w, key: key, tenant: t, life: w.life.Load(), used: w.clock.now()}
-	rnd := rand.New(rand.NewPCG(w.cfg.Seed, maphash.String(keySeed, string(key))))
-	l.pool = NewPool([]lease.Key{key}, w.cfg.Pool, func() lease.ID { return l.life.id() }, rnd)
+	rnd := rand.New(rand.NewPCG(w.cfg.Seed, maphash.String(keySeed, string(key.Key))))
+	cfg := w.cfg.Pool
+	cfg.Class = key.class
+	l.pool = NewPool([]lease.Key{key.Key}, cfg, func() lease.ID { return l.life.id() }, rnd)
 	l.alarm = newAlarm(w.scope, w.clock, w.late, func() { l.do(l.pool.Tick) })
 	return l
 }

@@ -12,12 +12,22 @@ import (
 // Limiter spends tokens of one key. It is safe for concurrent use.
 type Limiter struct {
 	worker *Worker
-	key    lease.Key
+	key    laneKey
 	lane   atomic.Pointer[lane] // the key's, or one that was parked since
 }
 
 // Key is what is limited.
-func (l *Limiter) Key() lease.Key { return l.key }
+func (l *Limiter) Key() lease.Key { return l.key.Key }
+
+// In gives the limiter of the same key for callers of another class, see
+// lease.Request.Class; "" names none. It has tokens of its own. One whose class cannot be
+// a name refuses always.
+func (l *Limiter) In(class string) *Limiter {
+	if class == l.key.class {
+		return l
+	}
+	return l.worker.limiter(laneKey{l.key.Key, class})
+}
 
 // Allow is AllowN of 1.
 func (l *Limiter) Allow() bool { return l.AllowN(1) }
@@ -92,6 +102,9 @@ func (l *Limiter) acquire(ctx context.Context, n int64, units lease.Units, slot,
 	}
 	if err := units.Validate(); err != nil {
 		return nil, badUnits{err}
+	}
+	if fault := lease.ClassFault(l.key.class); fault != "" && l.key.class != "" {
+		return nil, fmt.Errorf("worker: %s; %s", fault, lease.ClassRemedy)
 	}
 	for {
 		if err := ctx.Err(); err != nil {

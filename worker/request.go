@@ -67,7 +67,7 @@ func (p *Pool) Requests(now time.Duration) []lease.Request {
 		r.ends = now + patience
 		out = append(out, lease.Request{
 			ID: r.id, Keys: p.keys, Want: r.want, Need: r.need,
-			Sent: now, Patience: patience,
+			Class: p.cfg.Class, Sent: now, Patience: patience,
 		})
 	}
 	if over != nil {

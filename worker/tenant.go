@@ -30,7 +30,7 @@ func newTenant(w *Worker, name string) *tenant {
 // lane gives the key's lane, made if there is none. From its making until it is
 // parked it is among the lanes of its tenant, so that whoever goes through them
 // all misses none that is in use, be it for the first time.
-func (t *tenant) lane(key lease.Key) *lane {
+func (t *tenant) lane(key laneKey) *lane {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l, ok := t.worker.lanes.Load(key); ok {
@@ -38,6 +38,7 @@ func (t *tenant) lane(key lease.Key) *lane {
 	}
 	l := newLane(t, key)
 	t.lanes[l] = struct{}{}
+	t.worker.classes.Store(key.class, nil)
 	t.worker.lanes.Store(key, l)
 	if t.beatAt == 0 {
 		t.beatAt = t.worker.clock.now() + t.worker.cfg.Heartbeat
@@ -138,8 +139,8 @@ func (l *lane) report(f *life, beat bool, sent time.Duration) (part told, due ti
 
 // park forgets a lane that has had nothing and wanted nothing for a while, but not
 // what its books say. It is parked for good: who still has it takes the key's next
-// one, since two lanes of one key would not share its tokens, and recalls reach
-// one only.
+// one, since two lanes of one key and class would not share its tokens, and recalls
+// reach one only.
 func (t *tenant) park(l *lane, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,9 @@ type Worker struct {
 	clock  *clock
 	scope  *scope
 	life   atomic.Pointer[life]
-	lanes  sync.Map // lease.Key to *lane, of all that are not parked
+	lanes  sync.Map // laneKey to *lane, of all that are not parked
+	// classes are those of which there was ever a lane.
+	classes sync.Map
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
@@ -117,10 +119,7 @@ func (w *Worker) listen(ctx context.Context, h lease.Holder) {
 	go func() {
 		defer close(done)
 		for r := range got {
-			if l, ok := w.lanes.Load(r.Key); ok {
-				l := l.(*lane)
-				l.do(func(now time.Duration) { l.pool.Recalled(now, r) })
-			}
+			w.recalled(r)
 		}
 	}()
 	for ctx.Err() == nil {
@@ -143,16 +142,32 @@ func (w *Worker) listen(ctx context.Context, h lease.Holder) {
 	<-done
 }
 
+// recalled hands a recall to the lanes of its key, whatever their class.
+func (w *Worker) recalled(r lease.Recall) {
+	w.classes.Range(func(class, _ any) bool {
+		if l, ok := w.lanes.Load(laneKey{r.Key, class.(string)}); ok {
+			l := l.(*lane)
+			l.do(func(now time.Duration) { l.pool.Recalled(now, r) })
+		}
+		return true
+	})
+}
+
 // Limiter gives the limiter of a key. The key has to be valid, as
-// lease.ParseKey says. All limiters of a key share its tokens.
+// lease.ParseKey says. All limiters of a key share its tokens, but for those that
+// Limiter.In makes.
 func (w *Worker) Limiter(key lease.Key) *Limiter {
+	return w.limiter(laneKey{key, w.cfg.Pool.Class})
+}
+
+func (w *Worker) limiter(key laneKey) *Limiter {
 	l := &Limiter{worker: w, key: key}
 	l.lane.Store(w.lane(key))
 	return l
 }
 
-// lane gives the key's lane. It may be parked before it is used.
-func (w *Worker) lane(key lease.Key) *lane {
+// lane gives the lane of a key and a class. It may be parked before it is used.
+func (w *Worker) lane(key laneKey) *lane {
 	if l, ok := w.lanes.Load(key); ok {
 		return l.(*lane)
 	}

@@ -59,6 +59,8 @@ func refused(err error) error {
 	switch {
 	case errors.Is(err, lease.ErrUnknownKey):
 		return fmt.Errorf("%w; name another --key, or add a limit for it to the policy", err)
+	case errors.Is(err, lease.ErrUnknownClass):
+		return fmt.Errorf("%w; name another --class, or give one to a line of the policy", err)
 	case errors.Is(err, lease.ErrNever) && errors.As(err, &r) && empty(r.Rule):
 		return &cli.Exit{Code: cli.Refused, Err: fmt.Errorf("refused: the rule %q of %q refuses always; change it in the policy", r.Rule, r.Key)}
 	case errors.Is(err, lease.ErrNever):

@@ -39,6 +39,7 @@ func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client,
 	if d.Name != "" {
 		options = append(options, ration.WithName(d.Name))
 	}
+	options = append(options, ration.WithClass(d.Class))
 	client, err := ration.ConnectContext(ctx, d.Nats, options...)
 	if err != nil {
 		return nil, err

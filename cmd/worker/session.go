@@ -26,12 +26,13 @@ const (
 
 // demand is the flags of everything that asks for tokens.
 type demand struct {
-	Key  string        `required:"" help:"Key to take tokens of, such as acme/search." placeholder:"K"`
-	Cost int64         `help:"Tokens that each call, or line, costs." default:"1" placeholder:"N"`
-	Unit []string      `help:"What each call, or line, costs of another unit, for rules such as 200000/1m unit=tokens. May be given several times." placeholder:"U=N"`
-	Wait time.Duration `help:"How long one call may wait for its turn; 0 is for ever." default:"0s" placeholder:"D"`
-	Log  string        `help:"File to append a line of JSON to when a call has ended." placeholder:"FILE"`
-	Name string        `help:"What people call this worker. Without it the machine's name and the process's number." placeholder:"NAME"`
+	Key   string        `required:"" help:"Key to take tokens of, such as acme/search." placeholder:"K"`
+	Cost  int64         `help:"Tokens that each call, or line, costs." default:"1" placeholder:"N"`
+	Unit  []string      `help:"What each call, or line, costs of another unit, for rules such as 200000/1m unit=tokens. May be given several times." placeholder:"U=N"`
+	Class string        `help:"Class of each call, where the policy's lines have classes." placeholder:"C"`
+	Wait  time.Duration `help:"How long one call may wait for its turn; 0 is for ever." default:"0s" placeholder:"D"`
+	Log   string        `help:"File to append a line of JSON to when a call has ended." placeholder:"FILE"`
+	Name  string        `help:"What people call this worker. Without it the machine's name and the process's number." placeholder:"NAME"`
 	cli.Server
 	cli.Connection
 	cli.Logging
@@ -45,6 +46,8 @@ func (d *demand) validate() error {
 		return cli.Misuse("--cost %d is not from 1 to %d", d.Cost, int64(maxCost))
 	case len(d.Name) > maxName || !utf8.ValidString(d.Name):
 		return cli.Misuse("--name %.40q is no name; give at most %d bytes of UTF-8", d.Name, maxName)
+	case d.Class != "" && lease.ClassFault(d.Class) != "":
+		return cli.Misuse("--class: %s; %s", lease.ClassFault(d.Class), lease.ClassRemedy)
 	case d.Wait < 0:
 		return cli.Misuse("--wait %v is below 0; 0 is for ever", d.Wait)
 	}

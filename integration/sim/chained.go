@@ -74,7 +74,7 @@ func Leased(seed uint64, rules []oracle.Rule, callers int) []oracle.Spend {
 	var fleet []*holder
 	w.calls = calls{world: w, pending: map[*worker.Call]*caller{}, stopped: true}
 	for _, name := range []string{"a", "b", "c", "d"} {
-		fleet = append(fleet, newHolder(w, name, l, 0, []lease.Key{"k"}))
+		fleet = append(fleet, newHolder(w, name, "", l, 0, []lease.Key{"k"}))
 	}
 	for i := range callers {
 		x := &caller{holder: fleet[i%len(fleet)], key: "k", spend: -1}

@@ -20,6 +20,9 @@ type Contract struct {
 	Above  string
 	Beside string
 	Guard  time.Duration
+	// Line is the line of each key as the policy has it. Where it has classes, some holders
+	// are premium, some standard, and some name none.
+	Line string
 	// From is the Unix time in nanoseconds at which the world begins, 0 for any.
 	From int64
 	// Scarce says that a window longer than the run is used up before the calm, so
@@ -46,6 +49,8 @@ var contracts = []Contract{
 	{Rules: "40/2s counter"},
 	{Rules: "20/1s, 50/3s counter", Guard: 30 * time.Millisecond},
 	{Rules: "60/1s unit=w, 240/6s counter unit=w, 20/1s pace"},
+	{Rules: "30/1s, 3 concurrent", Guard: 10 * time.Millisecond, Line: "{premium: 60, standard: 60, lower: 10%}"},
+	{Rules: "20/1s, 60/2s unit=w", Line: "{premium: 3, standard: 2, lower: 0}"},
 	// An hour that is shown again, in the middle of the faults.
 	{Rules: "20/1s, 150/1h fixed tz=Europe/Berlin", From: before(12*time.Second, "2027-10-31T01:00:00Z"), Scarce: true},
 	// A midnight that is skipped, where the fleet begins to want all it can get.
@@ -151,6 +156,9 @@ func (c Contract) policy() string {
 	if c.Guard > 0 {
 		guard = fmt.Sprintf(", guard: %v", c.Guard)
 	}
+	if c.Line != "" {
+		guard += ", line: " + c.Line
+	}
 	limits := ""
 	for _, l := range []struct{ key, rules string }{{string(c.key("{name}")), c.Rules}, {above, c.Above}, {beside, c.Beside}} {
 		if l.rules != "" {
@@ -165,6 +173,14 @@ func (c Contract) concurrent(k lease.Key) bool {
 	return slices.ContainsFunc(c.limits([]lease.Key{k}), func(l limit) bool {
 		return strings.Contains(l.rules, "concurrent") && l.counts(k)
 	})
+}
+
+// class is that of the i-th holder.
+func (c Contract) class(i int) string {
+	if !strings.Contains(c.Line, "premium") {
+		return ""
+	}
+	return []string{"premium", "standard", "premium", ""}[i%4]
 }
 
 // onTheClock says that windows begin and end by ledger time, so that the coordinator's

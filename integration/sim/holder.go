@@ -15,6 +15,7 @@ import (
 type holder struct {
 	host
 	name  string
+	class string // of its calls
 	id    lease.Holder
 	seq   uint64
 	site  *site
@@ -25,8 +26,8 @@ type holder struct {
 	books worker.Books  // of pools that are gone
 }
 
-func newHolder(w *World, name string, s *site, ppm int64, keys []lease.Key) *holder {
-	h := &holder{host: host{world: w, ppm: ppm}, name: name, site: s, keys: keys}
+func newHolder(w *World, name, class string, s *site, ppm int64, keys []lease.Key) *holder {
+	h := &holder{host: host{world: w, ppm: ppm}, name: name, class: class, site: s, keys: keys}
 	h.begin()
 	return h
 }
@@ -38,7 +39,9 @@ func (h *holder) begin() {
 	h.pools, h.wakes = map[lease.Key]*worker.Pool{}, map[lease.Key]uint64{}
 	for _, k := range h.keys {
 		rnd := rand.New(rand.NewPCG(h.world.rand.Uint64(), 1))
-		h.pools[k] = worker.NewPool(h.site.contract.keys(k), worker.DefaultPoolConfig(), h.nextID, rnd)
+		config := worker.DefaultPoolConfig()
+		config.Class = h.class
+		h.pools[k] = worker.NewPool(h.site.contract.keys(k), config, h.nextID, rnd)
 	}
 	h.beat = h.elapsed()
 	h.after(lease.DefaultConfig().HeartbeatEvery(), h.heartbeat)

@@ -49,7 +49,7 @@ func Run(seed uint64) Verdict {
 	w.calls.perKey = 3
 	var fleet []*holder
 	for i := range holders {
-		h := newHolder(w, fmt.Sprintf("w%d", i), l, w.rand.Int64N(201)-100, keys)
+		h := newHolder(w, fmt.Sprintf("w%d", i), c.class(i), l, w.rand.Int64N(201)-100, keys)
 		h.node = i % 2
 		fleet = append(fleet, h)
 		w.calls.start(h)

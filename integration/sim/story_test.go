@@ -33,7 +33,7 @@ func tell(t *testing.T, seed uint64, c Contract, holders int, keys ...lease.Key)
 	w.calls = newCalls(w, c, keys)
 	w.calls.guard, w.calls.stopped = 0, true
 	for i := range holders {
-		h := newHolder(w, fmt.Sprintf("w%d", i), s.site, 0, keys)
+		h := newHolder(w, fmt.Sprintf("w%d", i), "", s.site, 0, keys)
 		h.node = i % 2
 		s.fleet = append(s.fleet, h)
 	}

@@ -73,7 +73,7 @@ func Code(err error) int {
 
 // Never says that err is a refusal which no waiting changes.
 func Never(err error) bool {
-	return errors.Is(err, lease.ErrNever) || errors.Is(err, lease.ErrUnknownKey)
+	return errors.Is(err, lease.ErrNever) || errors.Is(err, lease.ErrUnknownKey) || errors.Is(err, lease.ErrUnknownClass)
 }
 
 // Nobody is the error of a cell that nobody leads on the NATS system at where.

@@ -1,0 +1,260 @@
+package lease_test
+
+import (
+	"cmp"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/algo"
+	"ration/lease"
+)
+
+// member asks for a number of tokens again and again, always with so many requests in
+// line, and has spent what it gets at once.
+type member struct {
+	name    string
+	class   string
+	key     lease.Key
+	cost    int64
+	depth   int
+	every   time.Duration // asks no more often; 0 for at once
+	from    time.Duration // asks nothing before
+	until   time.Duration // nor after that; 0 for for ever
+	seq     uint64
+	open    map[lease.ID]algo.Instant
+	next    time.Duration
+	got     int64
+	asked   int
+	waited  []time.Duration
+	no      map[string]int // refusals, by code
+	patient time.Duration  // waits for so long; 0 for an hour
+}
+
+func (m *member) patience() time.Duration { return cmp.Or(m.patient, time.Hour) }
+
+// lined is members at one ledger.
+type lined struct {
+	t       *testing.T
+	ledger  *lease.Ledger
+	members []*member
+	now     algo.Instant
+	counts  []any
+}
+
+func newLined(t *testing.T, text string, members ...*member) *lined {
+	for _, m := range members {
+		m.open, m.no = map[lease.ID]algo.Instant{}, map[string]int{}
+		if m.key == "" {
+			m.key = "k"
+		}
+	}
+	return &lined{t: t, ledger: lease.NewLedger(policy(t, text), lease.DefaultConfig()), members: members, now: start}
+}
+
+// run plays so long, in steps of that length.
+func (l *lined) run(d, step time.Duration) {
+	l.t.Helper()
+	for end := l.now.Add(d); l.now.Before(end); l.now = l.now.Add(step) {
+		in := l.counts
+		l.counts = nil
+		at := l.now.Sub(start)
+		for _, m := range l.members {
+			for len(m.open) < m.depth && at >= m.next && at >= m.from && (m.until == 0 || at < m.until) {
+				m.seq++
+				r := ask(m.name, m.seq, l.now, m.patience(), m.key)
+				r.Class, r.Need.Tokens, r.Want.Tokens = m.class, m.cost, m.cost
+				m.open[r.ID] = l.now
+				m.asked++
+				m.next = max(m.next, at-m.every) + m.every
+				in = append(in, r)
+			}
+			if at%time.Second == 0 { // as holders ask again
+				for id, since := range m.open {
+					if since < l.now {
+						r := ask(m.name, id.Seq, l.now, m.patience(), m.key)
+						r.Class, r.Need.Tokens, r.Want.Tokens = m.class, m.cost, m.cost
+						in = append(in, r)
+					}
+				}
+			}
+		}
+		l.hear(turn(l.t, l.ledger, l.now, in...))
+	}
+}
+
+func (l *lined) hear(got *lease.Turn) {
+	for _, a := range got.Answers {
+		for _, m := range l.members {
+			since, mine := m.open[a.Answer.ID]
+			if !mine {
+				continue
+			}
+			delete(m.open, a.Answer.ID)
+			if a.Answer.Outcome != lease.Granted {
+				m.no[lease.Code(a.Answer.Refusal.Reason)]++
+				continue
+			}
+			m.got += a.Answer.Granted.Tokens
+			m.waited = append(m.waited, l.now.Sub(since))
+			l.counts = append(l.counts, &lease.Report{Holder: a.Answer.ID.Holder, Sent: l.now.Sub(start), Counts: []lease.Count{
+				{ID: a.Answer.ID, Keys: []lease.Key{m.key}, Points: []lease.Point{{Count: a.Answer.Granted.Tokens}}},
+			}})
+		}
+	}
+}
+
+// TestHigherClassesGoFirst, whoever came before; what is kept for lower ones is 0.
+func TestHigherClassesGoFirst(t *testing.T) {
+	low := &member{name: "low", class: "standard", cost: 1, depth: 5, until: time.Second}
+	high := &member{name: "high", class: "premium", cost: 1, depth: 5, from: 500 * time.Millisecond}
+	l := newLined(t, `limits: [{key: k, rules: [10/1s bucket burst=1], line: {premium: 9, standard: 9, lower: 0}}]`, low, high)
+	l.run(time.Minute, 10*time.Millisecond)
+	require.LessOrEqual(t, low.got, int64(7))
+	require.Len(t, low.open, 5, "strict is strict")
+	require.Greater(t, high.got, int64(480))
+}
+
+// TestLowerClassesGetTheirShare of what is granted while they wait, also where requests
+// differ in size, where there are three classes, and at two levels that are both short.
+func TestLowerClassesGetTheirShare(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy  string
+		members []*member
+		least   []float64 // of all that is granted
+	}{
+		"two": {
+			`limits: [{key: k, rules: [20/1s], line: {premium: 99, standard: 99, lower: 5%}}]`,
+			[]*member{{name: "p", class: "premium", cost: 1, depth: 20}, {name: "s", class: "standard", cost: 1, depth: 20}}, []float64{0.9, 0.05},
+		},
+		"large ones": {
+			`limits: [{key: k, rules: [20/1s], line: {premium: 99, standard: 99, lower: 20%}}]`,
+			[]*member{{name: "p", class: "premium", cost: 1, depth: 20}, {name: "s", class: "standard", cost: 10, depth: 3}}, []float64{0.75, 0.2},
+		},
+		"small ones": {
+			`limits: [{key: k, rules: [20/1s], line: {premium: 99, standard: 99, lower: 20%}}]`,
+			[]*member{{name: "p", class: "premium", cost: 10, depth: 20}, {name: "s", class: "standard", cost: 1, depth: 30}}, []float64{0.75, 0.2},
+		},
+		"three": {
+			`limits: [{key: k, rules: [20/1s], line: {premium: 99, standard: 99, batch: 99, lower: 20%}}]`,
+			[]*member{
+				{name: "p", class: "premium", cost: 1, depth: 20}, {name: "s", class: "standard", cost: 1, depth: 20},
+				{name: "b", class: "batch", cost: 1, depth: 20},
+			}, []float64{0.7, 0.1, 0.1},
+		},
+		"two levels": {
+			`limits: [{key: k, rules: [20/1s], line: {premium: 99, standard: 99, lower: 10%}}, {key: k/x, rules: [19/1s bucket]}]`,
+			[]*member{
+				{name: "p", class: "premium", cost: 1, depth: 20, key: "k/x"}, {name: "s", class: "standard", cost: 1, depth: 20, key: "k/x"},
+			}, []float64{0.8, 0.1},
+		},
+		"a line that names none": {
+			`limits: [{key: k, rules: [20/1s]}, {key: j, rules: [1/1s], line: {premium: 99, standard: 99}}]`,
+			[]*member{{name: "p", class: "premium", cost: 1, depth: 20}, {name: "s", class: "standard", cost: 1, depth: 20}}, []float64{0.9, 0.05},
+		},
+	} {
+		l := newLined(t, c.policy, c.members...)
+		l.run(2*time.Minute, 10*time.Millisecond)
+		all, text := int64(0), ""
+		for _, m := range c.members {
+			all += m.got
+			text += fmt.Sprintf(" %s %d", m.name, m.got)
+		}
+		for i, m := range c.members {
+			require.GreaterOrEqual(t, float64(m.got)/float64(all), c.least[i]-0.01, "%s: %s of%s", name, m.name, text)
+		}
+		require.Greater(t, all, int64(2*60*17), name)
+		require.Positive(t, l.ledger.Stats().Lifted)
+		t.Log(name, text)
+	}
+}
+
+// TestWhoWaitsForTomorrowElsewhereSpendsNoShare of its class.
+func TestWhoWaitsForTomorrowElsewhereSpendsNoShare(t *testing.T) {
+	tomorrow := &member{name: "t", class: "standard", cost: 1, depth: 100, key: "k/day", patient: 48 * time.Hour}
+	low := &member{name: "s", class: "standard", cost: 1, depth: 5, key: "k/x", from: time.Second}
+	high := &member{name: "p", class: "premium", cost: 1, depth: 20, key: "k/y"}
+	l := newLined(t, `limits: [{key: k, rules: [20/1s], line: {premium: 99, standard: 999, lower: 5%}}, {key: k/day, rules: [1/1d]}]`, tomorrow, low, high)
+	l.run(2*time.Minute, 10*time.Millisecond)
+	require.Greater(t, low.got, int64(100))
+	require.LessOrEqual(t, tomorrow.got, int64(1))
+}
+
+// TestGreedyHolderGetsWhatOthersLeave: who asks for less than an equal share gets what it
+// asks for, at once or nearly, and the rest goes to the one who asks for all.
+func TestGreedyHolderGetsWhatOthersLeave(t *testing.T) {
+	members := []*member{{name: "greedy", cost: 1, depth: 200}}
+	for i := range 9 {
+		members = append(members, &member{name: fmt.Sprint("modest", i), cost: 1, depth: 5, every: 250 * time.Millisecond}) // 4 of 5 a second
+	}
+	l := newLined(t, `limits: [{key: k, rules: [50/1s bucket burst=5]}]`, members...)
+	l.run(time.Minute, 10*time.Millisecond)
+	for _, m := range members[1:] {
+		require.GreaterOrEqual(t, m.got, int64(m.asked-6), m.name)
+	}
+	require.Greater(t, members[0].got, int64(60*50-9*60*4-30))
+}
+
+// TestSaturatedHoldersGetEqualShares, whatever they ask for at a time and however much of
+// it waits, and whatever holds the line up.
+func TestSaturatedHoldersGetEqualShares(t *testing.T) {
+	for name, text := range map[string]string{
+		"a window":             `limits: [{key: k, rules: [100/1s]}]`,
+		"a bucket":             `limits: [{key: k, rules: [100/1s bucket burst=10]}]`,
+		"its parent":           `limits: [{key: k, rules: [100/1s]}, {key: k/x, rules: [3000/1s]}]`,
+		"its parent, by a lot": `limits: [{key: k, rules: [100/1s bucket burst=10]}, {key: k/x, rules: [300000/1s]}]`,
+	} {
+		var members []*member
+		for i := range 10 {
+			m := &member{name: fmt.Sprint("m", i), cost: 1, depth: 30}
+			if i == 0 {
+				m.depth = 200
+			}
+			if i >= 8 {
+				m.cost = 4
+			}
+			if len(text) > 60 {
+				m.key = "k/x"
+			}
+			members = append(members, m)
+		}
+		l := newLined(t, text, members...)
+		l.run(10*time.Second, 10*time.Millisecond)
+		for _, m := range members {
+			m.got = 0
+		}
+		l.run(time.Minute, 10*time.Millisecond)
+		var got []int64
+		for _, m := range members {
+			got = append(got, m.got)
+		}
+		t.Log(name, got, jain(members))
+		require.Greater(t, jain(members), 0.98, "%s: %v", name, got)
+	}
+}
+
+// TestWhoComesLateHasNoClaimOnThePast: after an hour in which one alone had it all, a
+// second one gets half, and not more.
+func TestWhoComesLateHasNoClaimOnThePast(t *testing.T) {
+	first := &member{name: "first", cost: 1, depth: 20}
+	modest := &member{name: "modest", cost: 1, depth: 2, every: time.Second}
+	late := &member{name: "late", cost: 1, depth: 20, from: 10 * time.Minute}
+	l := newLined(t, `limits: [{key: k, rules: [20/1s bucket burst=5]}]`, first, modest, late)
+	l.run(10*time.Minute, 10*time.Millisecond)
+	before := first.got
+	l.run(time.Minute, 10*time.Millisecond)
+	require.InDelta(t, 570, first.got-before, 60)
+	require.InDelta(t, 570, late.got, 60)
+}
+
+// jain is Jain's index of what the members got: 1 where all got the same.
+func jain(members []*member) float64 {
+	sum, squares := 0.0, 0.0
+	for _, m := range members {
+		sum += float64(m.got)
+		squares += float64(m.got) * float64(m.got)
+	}
+	return sum * sum / (float64(len(members)) * squares)
+}

@@ -1,0 +1,243 @@
+package lease
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+const (
+	// defaultLower is the percentage that lower classes keep where a policy says nothing.
+	defaultLower = 5
+	// maxLower is the largest that may be kept for them.
+	maxLower = 90
+	// maxWaiting is the largest bound of a class.
+	maxWaiting = 1_000_000
+	// maxClassLen is the longest name of a class, in bytes.
+	maxClassLen = 32
+	// maxClasses is how many classes all lines of a policy may name together.
+	maxClasses = 32
+
+	lineRemedy = "write how many may wait, such as line: 20, or {premium: 500, standard: 100, lower: 5%}"
+)
+
+// WaitingLine says who may wait at a prefix. The zero value is one bound for all, that
+// of the coordinator.
+type WaitingLine struct {
+	// Classes are the classes of the line, first drained first, or one without a name for
+	// everybody.
+	Classes []LineClass
+	// Lower is the percentage of what is granted that is kept for lower classes while they
+	// wait, 0 to 90; 0 is strict.
+	Lower int64
+}
+
+// LineClass is a class of a line, and how many requests of it may wait, 0 to a million.
+type LineClass struct {
+	Name  string
+	Bound int
+}
+
+// ClassFault says what is wrong with the name of a class; empty if nothing is.
+func ClassFault(name string) string {
+	switch {
+	case name == "":
+		return "the class has no name"
+	case len(name) > maxClassLen:
+		return fmt.Sprintf("the class %.40q has %d bytes, at most %d are allowed", name, len(name), maxClassLen)
+	case name[0] < 'a' || name[0] > 'z':
+		return fmt.Sprintf("the class %q does not begin with one of a-z", name)
+	}
+	for _, c := range name {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_-", c) {
+			return fmt.Sprintf("the class %q has a %q", name, c)
+		}
+	}
+	return ""
+}
+
+// ClassRemedy says how a class is named.
+const ClassRemedy = "write 1 to 32 of a-z, 0-9, _ and -, beginning with a letter"
+
+// String is the line as a policy has it.
+func (w *WaitingLine) String() string {
+	if len(w.Classes) == 1 && w.Classes[0].Name == "" {
+		return strconv.Itoa(w.Classes[0].Bound)
+	}
+	var parts []string
+	for _, c := range w.Classes {
+		parts = append(parts, fmt.Sprintf("%s: %d", c.Name, c.Bound))
+	}
+	parts = append(parts, fmt.Sprintf("lower: %d%%", w.Lower))
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// waitingLine reads the line of a limit, and notes in which order it has the classes.
+func (r *reader) waitingLine(f field) WaitingLine {
+	if f.value == nil {
+		return WaitingLine{}
+	}
+	if f.value.Type() == ast.IntegerType {
+		n, _ := r.bound(f)
+		return WaitingLine{Classes: []LineClass{{Bound: n}}}
+	}
+	if _, ok := f.value.(*ast.MappingNode); !ok {
+		r.add(r.blame(f), fmt.Sprintf("line is %s, neither a number nor a mapping", describe(f.value)), lineRemedy)
+		return WaitingLine{}
+	}
+	line := WaitingLine{Lower: defaultLower}
+	var places []place
+	written := map[string]place{}
+	for _, v := range r.mapping(f, lineRemedy) {
+		name, ok := r.name(v, "the class", maxClassLen)
+		if !ok {
+			continue
+		}
+		if before, twice := written[name.value]; twice {
+			r.add(name.at, fmt.Sprintf("%s stands in this line on line %d already", name.value, before.line), "keep one of the two")
+			continue
+		}
+		written[name.value] = name.at
+		value := field{name: name.value, at: name.at, value: v.Value}
+		if name.value == "lower" {
+			line.Lower = r.lower(value)
+			continue
+		}
+		if fault := ClassFault(name.value); fault != "" {
+			r.add(name.at, fault, ClassRemedy)
+			continue
+		}
+		if n, ok := r.bound(value); ok {
+			line.Classes, places = append(line.Classes, LineClass{name.value, n}), append(places, name.at)
+		}
+	}
+	if at, lower := written["lower"]; lower && len(written) == 1 {
+		r.add(at, "the line has no class", lineRemedy)
+	}
+	r.classes.note(r, line.Classes, places)
+	return line
+}
+
+// bound reads how many may wait.
+func (r *reader) bound(f field) (int, bool) {
+	if f.value.Type() != ast.IntegerType {
+		r.add(r.blame(f), fmt.Sprintf("%s is %s, not a number", f.name, describe(f.value)), lineRemedy)
+		return 0, false
+	}
+	n, err := strconv.Atoi(f.value.GetToken().Value)
+	if err != nil || n < 0 || n > maxWaiting {
+		r.add(nodePlace(f.value), fmt.Sprintf("%s is %.40s, not a whole number from 0 to %d", f.name, f.value.GetToken().Value, maxWaiting),
+			"write how many requests may wait; 0 lets nobody wait")
+		return 0, false
+	}
+	return n, true
+}
+
+// lower reads a percentage.
+func (r *reader) lower(f field) int64 {
+	const remedy = "write the percentage that is kept for lower classes, such as lower: 5%, or 0 for none"
+	text := f.value.GetToken().Value
+	digits, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(digits)
+	switch {
+	case f.value.Type() == ast.NullType, err != nil, !percent && n != 0:
+		r.add(r.blame(f), fmt.Sprintf("lower is %s, not a percentage", describe(f.value)), remedy)
+	case n < 0 || n > maxLower:
+		r.add(nodePlace(f.value), fmt.Sprintf("lower is %.40s, not from 0%% to %d%%", text, maxLower), remedy)
+	default:
+		return int64(n)
+	}
+	return defaultLower
+}
+
+// ranking is the order of all classes as the lines have it. A request stands in many
+// lines at once, and goes before another in all of them or in none: so no two lines may
+// have two classes the other way round, be it by a third.
+type ranking struct {
+	names  []string                  // in the order in which they are first written
+	before map[string]map[string]int // what each stands before, and the line of the file that says so
+}
+
+// note takes up the order of one line.
+func (k *ranking) note(r *reader, classes []LineClass, places []place) {
+	if k.before == nil {
+		k.before = map[string]map[string]int{}
+	}
+	for i, c := range classes {
+		if _, known := k.before[c.Name]; !known {
+			if len(k.names) == maxClasses {
+				r.add(places[i], fmt.Sprintf("there are more than %d classes", maxClasses), "use those there are for more than one limit")
+				return
+			}
+			k.before[c.Name] = map[string]int{}
+			k.names = append(k.names, c.Name)
+		}
+		for _, first := range classes[:i] {
+			if line, other := k.before[c.Name][first.Name]; other {
+				r.add(places[i], fmt.Sprintf("%s stands behind %s here, and before it by the line on line %d", c.Name, first.Name, line),
+					"give the classes one order in all lines")
+				return
+			}
+			k.put(first.Name, c.Name, places[i].line)
+		}
+	}
+}
+
+// put notes that a stands before b, and with it whatever stands before a.
+func (k *ranking) put(a, b string, line int) {
+	for _, x := range k.names {
+		if _, ok := k.before[x][a]; x != a && !ok {
+			continue
+		}
+		for _, y := range k.names {
+			if _, ok := k.before[b][y]; y != b && !ok {
+				continue
+			}
+			if _, ok := k.before[x][y]; !ok {
+				k.before[x][y] = line
+			}
+		}
+	}
+}
+
+// order gives all classes, first drained first; where no line says which of two that is,
+// the one that is written first.
+func (k *ranking) order() (all []string) {
+	rest := slices.Clone(k.names)
+	for len(rest) > 0 {
+		i := slices.IndexFunc(rest, func(c string) bool {
+			return !slices.ContainsFunc(rest, func(other string) bool { _, ok := k.before[other][c]; return ok })
+		})
+		all = append(all, rest[i])
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return all
+}
+
+// class reads the class of a plan, which some line has to have.
+func (r *reader) class(f field) string {
+	t, ok := r.text(f, "write the name of a class, such as class: premium")
+	if !ok {
+		return ""
+	}
+	if known := r.classes.names; !slices.Contains(known, t.value) {
+		_, remedy := suggest(t.value, known)
+		remedy = strings.Replace(remedy, "the fields here are", "the classes are", 1)
+		if len(known) == 0 {
+			remedy = "name it in the line of a limit, such as line: {premium: 500, standard: 100}"
+		}
+		r.add(t.at, fmt.Sprintf("no line has the class %.40q", t.value), remedy)
+		return ""
+	}
+	return t.value
+}
+
+// Rank is the place of a class among all of the policy, 0 for the first drained, and
+// whether there is such a class.
+func (p *Policy) Rank(class string) (int, bool) {
+	i := slices.Index(p.Classes, class)
+	return i, i >= 0
+}

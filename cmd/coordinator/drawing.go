@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"ration/cmd/internal/cli"
+	"ration/lease"
 )
 
 const (
@@ -67,8 +68,8 @@ func apart(c *clockState) []string {
 		ahead, where = -ahead, "behind"
 	}
 	return []string{
-		fmt.Sprintf("clock apart: the wall clock is %v %s calendar time;", ahead, where),
-		fmt.Sprintf("until it is followed, guards of fixed rules are %v wider", time.Duration(c.Wider)),
+		fmt.Sprintf("clock apart: the wall clock is %v %s calendar time;", lease.Rounded(ahead), where),
+		fmt.Sprintf("until it is followed, guards of fixed rules are %v wider", lease.Rounded(time.Duration(c.Wider))),
 	}
 }
 

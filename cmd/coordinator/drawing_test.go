@@ -63,7 +63,7 @@ func TestStatusTellsThatClocksAreApart(t *testing.T) {
 	require.Equal(t, `one leads cell default, epoch 0
 0 leases hold 0 tokens; 0 requests wait
 clock apart: the wall clock is 1.5s behind calendar time;
-until it is followed, guards of fixed rules are 2.048s wider
+until it is followed, guards of fixed rules are 2.05s wider
 nothing is held, spent or waited for
 `, string(drawing{width: 80}.draw(d, "")))
 	told, err := json.Marshal(d.Clock)

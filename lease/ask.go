@@ -37,6 +37,11 @@ func (l *Ledger) request(m Message) {
 		order:    l.orders,
 		deadline: deadline(m.Arrived, r.Patience-sat),
 	}
+	l.admit(w)
+}
+
+// admit grants what a request needs, or lets it wait, or refuses it.
+func (l *Ledger) admit(w *waiter) {
 	if refusal, refused := l.hopeless(w); refused {
 		l.refuse(w, refusal)
 		return
@@ -45,11 +50,6 @@ func (l *Ledger) request(m Message) {
 		l.refuse(w, refusal)
 		return
 	}
-	l.admit(w)
-}
-
-// admit grants what a request needs, or lets it wait, or refuses it.
-func (l *Ledger) admit(w *waiter) {
 	if a := pausedAmong(w.accounts); a != nil {
 		l.hold(w, a)
 		return

@@ -255,11 +255,7 @@ func (l *Ledger) release() {
 			l.orders++
 			w.order = l.orders
 			w.accounts = l.match(w.accounts[:0], w.req.Keys)
-			if refusal, refused := l.hopeless(w); refused { // under another policy by now
-				l.refuse(w, refusal)
-				continue
-			}
-			l.admit(w)
+			l.admit(w) // it may be refused what it was not then: others have come
 		}
 	}
 	l.resumed = nil

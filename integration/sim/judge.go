@@ -17,6 +17,8 @@ func (w *World) judge(seed uint64, c Contract, rules []oracle.Rule) []oracle.Vio
 		spends := oracle.Under(w.spends, k)
 		spends = slices.DeleteFunc(slices.Clone(spends), func(s oracle.Spend) bool { return s.Cost == 0 && s.Units == nil })
 		found = append(found, oracle.Violations(spends, rules)...)
+		spends = append(spends, oracle.Under(w.charges, k)...)
+		found = append(found, oracle.Violations(spends, oracle.Rates(rules))...)
 		if c.Guard == 0 {
 			continue
 		}

@@ -196,3 +196,20 @@ func TestWhoWaitedForAPauseIsHeldToTheBounds(t *testing.T) {
 	require.Equal(t, 8, outcomes[lease.Granted], "a tenant has nine tenths, and the key that was paused is one")
 	require.Equal(t, 4, outcomes[lease.Refused])
 }
+
+// TestPrefixWithoutALimitIsLoadedOnce: it may be paused, so nothing below it is granted before its
+// record was asked for; and not again where there is none.
+func TestPrefixWithoutALimitIsLoadedOnce(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: "{t}/{s}", rules: [10/1s]}]`), lease.DefaultConfig())
+	in := []lease.Message{{Request: ask("a", 1, start, 0, "t/x/deep")}}
+	require.ElementsMatch(t, []lease.Key{"t", "t/x", "t/x/deep"}, l.Unloaded(in))
+	l.Restore(lease.Record{Key: "t", Written: 1, Pause: &lease.Pause{Since: start}})
+	l.Restore(lease.Record{Key: "t/x"})
+	l.Restore(lease.Record{Key: "t/x/deep"})
+	require.ElementsMatch(t, []lease.Key{"t/x"}, l.Unloaded(in), "a limited one is made when it is asked for")
+	a := turn(t, l, start, in[0].Request).Answers[0].Answer
+	require.ErrorIs(t, a.Refusal.Reason, lease.ErrPaused)
+	require.Equal(t, lease.Key("t"), a.Refusal.Key)
+	l.SetComplete()
+	require.Empty(t, l.Unloaded(in))
+}

@@ -107,7 +107,7 @@ func (a *Act) validCharge() error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
 	switch {
 	case a.ID == "" || len(a.ID) > MaxName || strings.Trim(a.ID, letters) != "":
-		return fmt.Errorf("%w: the id %.80q of a charge is not 1 to %d of letters, digits and -_.:", ErrBadRequest, a.ID, MaxName)
+		return fmt.Errorf("%w: the id %.80q of a charge is not 1 to %d letters, digits, dashes, underscores, dots and colons", ErrBadRequest, a.ID, MaxName)
 	case a.N < 1 || a.N > algo.MaxLimit:
 		return fmt.Errorf("%w: a charge of %d is not within 1 to %d; nothing is given back by charging", ErrBadRequest, a.N, algo.MaxLimit)
 	case a.Age < 0 || a.Age > algo.MaxPeriod:

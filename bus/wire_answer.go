@@ -1,6 +1,10 @@
 package bus
 
-import "ration/lease"
+import (
+	"math"
+
+	"ration/lease"
+)
 
 var outcomes = [...]string{
 	lease.Granted: "granted",
@@ -60,6 +64,9 @@ func (w *writer) terms(t lease.Terms) {
 		}
 		w.flag("concurrent", t.Concurrent)
 		w.flag("unlimited", t.Unlimited)
+		if t.Bounded {
+			w.number("line", int64(t.Line))
+		}
 	})
 }
 
@@ -174,6 +181,11 @@ func readTerms(raw []byte, to *lease.Terms) error {
 			return true, readFlag(raw, &to.Concurrent)
 		case "unlimited":
 			return true, readFlag(raw, &to.Unlimited)
+		case "line":
+			var n int64
+			err := readNumber(raw, &n)
+			to.Bounded, to.Line = true, int(min(n, math.MaxInt32))
+			return true, err
 		}
 		return false, nil
 	})

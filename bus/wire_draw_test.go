@@ -74,6 +74,9 @@ func (d draw) answer() lease.Answer {
 		Waited: d.duration(), Epoch: lease.Epoch{Number: d.Uint64(), Mark: d.Uint64()},
 		Terms: lease.Terms{Window: d.duration(), Spacing: d.duration(), Concurrent: d.IntN(2) == 0, Unlimited: d.IntN(2) == 0},
 	}
+	if d.IntN(2) == 0 {
+		a.Terms.Bounded, a.Terms.Line = true, d.IntN(100)
+	}
 	if a.Outcome == lease.Refused {
 		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Plan: "free", Quota: true, Class: []string{"", "standard"}[d.IntN(2)], Wait: d.duration()}
 		if d.IntN(3) == 0 {

@@ -28,6 +28,8 @@ type contract struct {
 	classes []rankedClass // that the line names, first drained first
 	bound   int           // of a line that names none; below 0 for that of the config
 	lower   int64         // the percentage kept for lower classes
+	shed    int           // how many may wait in all classes together; 0 for no bound
+	patient time.Duration // how long one may wait; 0 for no bound
 	keep    time.Duration // see Ledger.lasts; 0 until it is asked for
 }
 
@@ -62,14 +64,21 @@ func (c *contract) order(b Binding, p *Policy) {
 	if b.Limit == nil {
 		return
 	}
-	for _, class := range b.Limit.Waiting.Classes {
+	line := &b.Limit.Waiting
+	c.patient = line.ShedAfter
+	sum := 0
+	for _, class := range line.Classes {
+		sum += class.Bound
 		if class.Name == "" {
 			c.bound = class.Bound
 			continue
 		}
 		rank, _ := p.Rank(class.Name)
 		c.classes = append(c.classes, rankedClass{class, rank})
-		c.lower = b.Limit.Waiting.Lower
+		c.lower = line.Lower
+	}
+	if line.ShedShare > 0 {
+		c.shed = max(1, sum*int(line.ShedShare)/100)
 	}
 }
 

@@ -228,8 +228,14 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		l.refuse(w, refusal)
 		return
 	}
+	if a := l.sheds(w, lacks); a != nil {
+		l.unclaim(w)
+		l.shed(w, lacks, a)
+		return
+	}
 	l.stats.Waited++
 	l.join(w, lacks)
+	l.shedLower(w)
 	l.setOverdue(w)
 	for _, k := range lacks {
 		l.stir(k.account) // to set its timer, and to recall
@@ -290,7 +296,7 @@ func (l *Ledger) refuse(w *waiter, refusal Refusal) {
 	if refusal.Wait > 0 && refusal.Wait != math.MaxInt64 {
 		refusal.Wait += l.now.Sub(w.arrived) // it counts from the arrival
 	}
-	a := Answer{ID: w.req.ID, Outcome: Refused, Terms: terms(w.accounts), Refusal: refusal}
+	a := Answer{ID: w.req.ID, Outcome: Refused, Terms: w.terms(), Refusal: refusal}
 	l.stats.refused(refusal.Reason)
 	l.remember(w.holder, w.req.ID.Seq, &refused{a.Terms, a.Refusal})
 	l.answer(w.ticket, a)

@@ -63,10 +63,8 @@ func (l *Ledger) classOf(w *waiter) (Refusal, bool) {
 // not below its own, or else the highest.
 func (a *account) classAt(w *waiter) *class {
 	want := rankedClass{LineClass{w.class, -1}, w.rank}
-	for i, c := range a.contract.classes {
-		if i == 0 || c.rank <= w.rank {
-			want = c
-		}
+	if c := a.contract.classOf(w.rank); c != nil {
+		want = *c
 	}
 	at, found := slices.BinarySearchFunc(a.line.classes, want, func(c *class, want rankedClass) int {
 		return cmp.Or(cmp.Compare(c.rank, want.rank), cmp.Compare(c.name, want.Name))
@@ -88,7 +86,7 @@ func (n *line) tokensAbove(rank int) (sum int64) {
 }
 
 // leave takes w out of the class.
-func (c *class) leave(l *Ledger, w *waiter, p *post) {
+func (c *class) leave(l *Ledger, w *waiter, p post) {
 	if c.tokens -= l.lineShare(w.req.Need.Tokens); p.counts {
 		c.counts--
 	}
@@ -96,10 +94,28 @@ func (c *class) leave(l *Ledger, w *waiter, p *post) {
 		c.credit += w.paid
 	}
 	c.price = 0
-	l.flowOut(c, w, p.ends)
+	l.flowOut(c, w, p.share)
 	if c.standing--; c.standing == 0 {
 		c.flows, c.active, c.started, c.credit = nil, 0, 0, 0
 	}
+}
+
+// classOf is the class of a rank, of those that the contract names; nil if it names none.
+func (c *contract) classOf(rank int) (of *rankedClass) {
+	for i := range c.classes {
+		if i == 0 || c.classes[i].rank <= rank {
+			of = &c.classes[i]
+		}
+	}
+	return of
+}
+
+// boundOf is how many of a rank the policy lets wait; below 0 if it does not say.
+func (c *contract) boundOf(rank int) int {
+	if of := c.classOf(rank); of != nil {
+		return of.Bound
+	}
+	return c.bound
 }
 
 // full says that no more who lack something may come to stand in the class of w, and how
@@ -133,7 +149,9 @@ func (l *Ledger) tally(w *waiter, granted bool) {
 		}
 	}
 	for _, a := range w.accounts {
-		count(a.classAt(w))
+		if a.busy != &resting { // as it may be while w waited for the end of a pause
+			count(a.classAt(w))
+		}
 	}
 	count(l.total(w))
 }

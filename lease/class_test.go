@@ -115,9 +115,11 @@ assign: {"s/{x}": free, "g/{x}": paid, "n/{x}": none}
 		answers := turn(t, l, start, asks(c.class, "w", seq, c.key)).Answers
 		switch {
 		case c.unknown:
+			require.Len(t, answers, 1)
 			require.ErrorIs(t, answers[0].Answer.Refusal.Reason, lease.ErrUnknownClass)
 			require.Equal(t, "brass", answers[0].Answer.Refusal.Class)
 		case c.second: // as the first one was lowered to it
+			require.Len(t, answers, 1)
 			require.ErrorIs(t, answers[0].Answer.Refusal.Reason, lease.ErrLineFull)
 			require.Equal(t, c.stands, answers[0].Answer.Refusal.Class)
 		default:
@@ -138,4 +140,21 @@ func TestOneIDHasOneClass(t *testing.T) {
 	drained(t, l, "k")
 	require.Empty(t, turn(t, l, start, asks("standard", "a", 1, "k")).Answers)
 	require.ErrorIs(t, turn(t, l, start, asks("premium", "a", 1, "k")).Answers[0].Answer.Refusal.Reason, lease.ErrBadRequest)
+}
+
+// TestStatusTellsOfEachClass: who waits, was granted and was refused, at each key and in
+// all.
+func TestStatusTellsOfEachClass(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: "{a}", rules: [1/1m], line: {premium: 3, standard: 2}}, {key: "{a}/{b}", rules: [9/1m]}]`), lease.DefaultConfig())
+	turn(t, l, start, asks("premium", "a", 1, "k/x"))
+	for seq := range uint64(3) {
+		turn(t, l, start, asks("standard", "b", seq, "k/x"))
+	}
+	turn(t, l, start, asks("premium", "c", 1, "k/x"), asks("premium", "d", 1, "j"))
+	s := l.Status(start, "k")
+	require.Equal(t, []lease.ClassStatus{{"premium", -1, 1, 2, 0}, {"standard", -1, 2, 0, 1}}, s.Classes)
+	require.Len(t, s.Keys, 2)
+	require.Equal(t, []lease.ClassStatus{{"premium", 3, 1, 1, 0}, {"standard", 2, 2, 0, 1}}, s.Keys[0].Classes)
+	require.Equal(t, []lease.ClassStatus{{"premium", -1, 1, 1, 0}, {"standard", -1, 2, 0, 1}}, s.Keys[1].Classes)
+	require.Equal(t, []lease.ClassStatus{{"premium", 3, 0, 0, 0}, {"standard", 2, 0, 0, 0}}, l.Status(start, "other").Keys[0].Classes)
 }

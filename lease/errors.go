@@ -29,6 +29,8 @@ var (
 	ErrUnknownClass = sentinel("unknown_class", "no line of the policy has the class")
 	// ErrLineFull says that as many requests wait as may.
 	ErrLineFull = sentinel("line_full", "the line is full")
+	// ErrShed says that more wait than is well, or for longer: lower classes are refused first.
+	ErrShed = sentinel("shed", "more wait than may, or for longer; lower classes are refused first")
 	// ErrTooLate says that the wait is known to exceed the deadline.
 	ErrTooLate = sentinel("too_late", "the wait would exceed the deadline")
 	// ErrTimedOut says that the deadline passed while the request waited.

@@ -36,9 +36,8 @@ const (
 	farthest = 20 * 365 * 24 * time.Hour
 	// ahead is the lead of starts over time at which shares are half as long.
 	ahead = 10 * time.Second
-	// A measurement begins as if so many requests like the first had been granted as fast
-	// as the rules allow, and forgets half of itself once it is so long and of so many.
-	measureFirst, measureMost, measureFor = 8, 64, 8 * time.Second
+	// A measurement forgets half of itself once it is so long and of so many.
+	measureMost, measureFor = 64, 8 * time.Second
 )
 
 // measure is how fast a class is granted, while somebody of it waits.
@@ -63,12 +62,13 @@ func (l *Ledger) begins(w *waiter) {
 	}
 }
 
-// flowIn notes that w waits in a class, and gives when its share ends there.
-func (l *Ledger) flowIn(c *class, a *account, w *waiter) algo.Instant {
+// flowIn notes that w waits in a class, and gives its share there.
+func (l *Ledger) flowIn(c *class, a *account, w *waiter) time.Duration {
 	worth := l.regrows(a, w)
 	if c.flows == nil {
 		c.flows = map[Holder]*flow{}
-		c.speed = measure{l.now.Add(-portion(worth, measureFirst, 1)), portion(worth, measureFirst, 1), measureFirst}
+		prior := a.prior(worth)
+		c.speed = measure{since: l.now.Add(-prior), granted: prior}
 	}
 	f := c.flows[w.req.ID.Holder]
 	if f == nil {
@@ -81,20 +81,21 @@ func (l *Ledger) flowIn(c *class, a *account, w *waiter) algo.Instant {
 	share := portion(worth, int64(l.now.Sub(c.speed.since)), int64(c.speed.granted))
 	share = portion(share, int64(c.active), 1)
 	share = portion(share, int64(ahead), int64(ahead+max(0, min(c.started.Sub(l.now), farthest))))
-	f.ends = min(w.start.Add(min(share, farthest)), l.now.Add(farthest))
-	return f.ends
+	before := max(w.start, f.ends)
+	f.ends = min(before.Add(min(share, farthest)), l.now.Add(farthest))
+	return f.ends.Sub(before)
 }
 
-// flowOut notes that w waits no more. Unless it was granted, what comes after it need not
-// wait for its share.
-func (l *Ledger) flowOut(c *class, w *waiter, ends algo.Instant) {
+// flowOut notes that w waits no more. Unless it was granted, what comes next need not wait
+// for its share: holders give up many requests that something else has served.
+func (l *Ledger) flowOut(c *class, w *waiter, share time.Duration) {
 	h := w.req.ID.Holder
 	f := c.flows[h]
 	if f.waiting--; f.waiting == 0 {
 		c.active--
 	}
-	if !w.served && f.ends == ends {
-		f.ends = w.start
+	if !w.served {
+		f.ends = f.ends.Add(-share)
 	}
 	if len(c.flows) > 2*c.active+16 {
 		over := max(l.now, c.started)
@@ -110,6 +111,17 @@ func (c *class) count(l *Ledger, a *account, w *waiter) {
 	if elapsed := l.now.Sub(m.since); elapsed > measureFor && m.n > measureMost || m.granted > farthest {
 		m.since, m.granted, m.n = l.now.Add(-elapsed/2), max(1, m.granted/2), m.n/2
 	}
+}
+
+// prior is for how long a measurement begins as if requests had been granted just as fast
+// as the rules bring back what they need: no shorter than a window takes to come round, or
+// a first wait for that would be taken for a slow line.
+func (a *account) prior(worth time.Duration) time.Duration {
+	longest := max(time.Second, portion(worth, 8, 1))
+	for _, r := range a.contract.rules {
+		longest = max(longest, min(2*r.spec.Rule().Span(), 20*time.Second))
+	}
+	return min(longest, farthest)
 }
 
 // regrows is in how long what w needs comes back at a, by the rule that takes longest.

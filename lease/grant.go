@@ -24,7 +24,7 @@ func (l *Ledger) grant(w *waiter, amount Amount) {
 		}
 	}
 	l.tally(w, true)
-	le := &lease{id: w.req.ID, keys: w.req.Keys, holder: w.holder, began: l.now, asked: w}
+	le := &lease{id: w.req.ID, keys: w.req.Keys, holder: w.holder, began: l.now, asked: w, rank: w.rank}
 	w.lease = le
 	for _, a := range w.accounts {
 		le.add(a)
@@ -169,14 +169,19 @@ func (l *Ledger) grantAnswer(le *lease, arrived algo.Instant, waited time.Durati
 		TokenTTL: max(0, le.tokens.Expires.Sub(arrived)),
 		SlotTTL:  max(0, le.slots.Expires.Sub(arrived)),
 		Waited:   waited,
-		Terms:    terms(le.accounts),
+		Terms:    terms(le.accounts, le.rank),
 	}
 }
 
 // terms is what a holder has to know of the contract of these accounts.
-func terms(accounts []*account) Terms {
+func (w *waiter) terms() Terms { return terms(w.accounts, w.rank) }
+
+func terms(accounts []*account, rank int) Terms {
 	t := Terms{Unlimited: true, Window: shortest(accounts, tellWithin), Spacing: spacing(accounts)}
 	for _, a := range accounts {
+		if bound := a.contract.boundOf(rank); bound >= 0 && (!t.Bounded || bound < t.Line) {
+			t.Bounded, t.Line = true, bound
+		}
 		for _, r := range a.contract.rules {
 			if r.of == slots {
 				t.Concurrent = true

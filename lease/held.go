@@ -16,6 +16,7 @@ type lease struct {
 	accounts  []*account
 	places    []int // in the leases of accounts, in their order
 	began     algo.Instant
+	rank      int // of the class that asked; of one that was restored, the first
 	tokens    Part
 	slots     Part
 	units     []UnitPart   // by name

@@ -41,8 +41,8 @@ func (w *waiter) name() name { return name{w.holder, w.req.ID.Seq} }
 // post is where a waiter stands in a line.
 type post struct {
 	class  *class
-	counts bool         // it lacked something there when it came
-	ends   algo.Instant // of its share
+	counts bool // it lacked something there when it came
+	share  time.Duration
 }
 
 // line is who waits at an account. What they need may be kept for some of them, see
@@ -136,7 +136,7 @@ func (l *Ledger) leave(w *waiter) {
 	for i, a := range w.accounts {
 		l.use(a)
 		a.line.waiters.Delete(w)
-		w.places[i].class.leave(l, w, &w.places[i])
+		w.places[i].class.leave(l, w, w.places[i])
 		if a.line.tokens -= l.lineShare(w.req.Need.Tokens); w.req.Need.Tokens == 0 {
 			a.line.slotsOnly--
 		}

@@ -113,6 +113,10 @@ type Terms struct {
 	Concurrent bool
 	// Unlimited says that no rule counts tokens or other units.
 	Unlimited bool
+	// Bounded says that the policy bounds how many of the class may wait: a holder lets no
+	// more than Line of its callers wait, and refuses one more with ErrLineFull.
+	Bounded bool
+	Line    int
 }
 
 // Point says that Count of a lease's tokens, and Units of its further units, had

@@ -3,6 +3,8 @@ package lease_test
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ type member struct {
 	cost    int64
 	depth   int
 	every   time.Duration // asks no more often; 0 for at once
+	rand    *rand.Rand    // draws the times between, if there is one
 	from    time.Duration // asks nothing before
 	until   time.Duration // nor after that; 0 for for ever
 	seq     uint64
@@ -34,6 +37,14 @@ type member struct {
 }
 
 func (m *member) patience() time.Duration { return cmp.Or(m.patient, time.Hour) }
+
+// gap is until it asks again.
+func (m *member) gap() time.Duration {
+	if m.rand == nil {
+		return m.every
+	}
+	return time.Duration(m.rand.ExpFloat64() * float64(m.every))
+}
 
 // lined is members at one ledger.
 type lined struct {
@@ -68,7 +79,7 @@ func (l *lined) run(d, step time.Duration) {
 				r.Class, r.Need.Tokens, r.Want.Tokens = m.class, m.cost, m.cost
 				m.open[r.ID] = l.now
 				m.asked++
-				m.next = max(m.next, at-m.every) + m.every
+				m.next = max(m.next, at-m.every) + m.gap()
 				in = append(in, r)
 			}
 			if at%time.Second == 0 { // as holders ask again
@@ -257,4 +268,66 @@ func jain(members []*member) float64 {
 		squares += float64(m.got) * float64(m.got)
 	}
 	return sum * sum / (float64(len(members)) * squares)
+}
+
+// contend plays premium holders, and standard ones if there are any, who ask for so many
+// times the capacity together, and gives a table of what became of each class.
+func contend(t *testing.T, standard bool) (premium, low *member, table string) {
+	const capacity = 100 // a second
+	premium, low = &member{class: "premium"}, &member{class: "standard"}
+	var members []*member
+	for i := range 10 { // each class wants 1.5 times the capacity, by 150 callers of one a second each
+		for _, class := range []string{"premium", "standard"} {
+			if class == "premium" || standard {
+				members = append(members, &member{
+					name: fmt.Sprint(class, i), class: class, cost: 1, depth: capacity * 3 / 20, every: time.Second * 20 / (capacity * 3),
+					rand: rand.New(rand.NewPCG(uint64(i), 1)),
+				})
+			}
+		}
+	}
+	l := newLined(t, `limits: [{key: k, rules: [100/1s], line: {premium: 500, standard: 100, lower: 5%}}]`, members...)
+	most := map[string]int{}
+	for range 60 {
+		l.run(time.Second, 10*time.Millisecond)
+		for _, c := range l.ledger.Status(l.now, "k").Keys[0].Classes {
+			most[c.Name] = max(most[c.Name], c.Waiting)
+			require.LessOrEqual(t, c.Waiting, c.Bound, c.Name)
+		}
+	}
+	for _, m := range members {
+		of := premium
+		if m.class == "standard" {
+			of = low
+		}
+		of.got, of.asked, of.waited = of.got+m.got, of.asked+m.asked, append(of.waited, m.waited...)
+	}
+	for _, c := range l.ledger.Summary(l.now).Classes {
+		m := map[string]*member{"premium": premium, "standard": low}[c.Name]
+		slices.Sort(m.waited)
+		table += fmt.Sprintf("%-9s %6d asked %6d granted %6d refused %4d waiting (most %d)  p50 %v  p95 %v\n",
+			c.Name, m.asked, c.Granted, c.Refused, c.Waiting, most[c.Name], quantile(m.waited, 50), quantile(m.waited, 95))
+		require.Equal(t, int64(m.asked), c.Granted+c.Refused+int64(c.Waiting), c.Name)
+	}
+	return premium, low, table
+}
+
+func quantile(sorted []time.Duration, percent int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[(len(sorted)-1)*percent/100]
+}
+
+// TestPremiumHardlyWaitsLongerForStandard: at three times the capacity its wait is at most
+// 1.2 of what it is without the others, who get their share; the bounds hold.
+func TestPremiumHardlyWaitsLongerForStandard(t *testing.T) {
+	alone, _, tableAlone := contend(t, false)
+	premium, standard, table := contend(t, true)
+	ratio := float64(quantile(premium.waited, 95)) / float64(quantile(alone.waited, 95))
+	share := float64(standard.got) / float64(standard.got+premium.got)
+	t.Logf("without standard:\n%swith standard:\n%sp95 %.3f of that without; standard gets %.3f of what is granted", tableAlone, table, ratio, share)
+	require.LessOrEqual(t, ratio, 1.2)
+	require.GreaterOrEqual(t, share, 0.05-0.002)
+	require.Greater(t, standard.got+premium.got, int64(60*97))
 }

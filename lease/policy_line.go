@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -16,6 +17,8 @@ const (
 	maxLower = 90
 	// maxWaiting is the largest bound of a class.
 	maxWaiting = 1_000_000
+	// maxShed is the longest that one may wait before it is shed, if there is a bound.
+	maxShed = 24 * time.Hour
 	// maxClassLen is the longest name of a class, in bytes.
 	maxClassLen = 32
 	// maxClasses is how many classes all lines of a policy may name together.
@@ -33,6 +36,10 @@ type WaitingLine struct {
 	// Lower is the percentage of what is granted that is kept for lower classes while they
 	// wait, 0 to 90; 0 is strict.
 	Lower int64
+	// Shed bounds the waiting of all classes together, the lower ones first: by the percentage
+	// of all their bounds that may wait, 1 to 100, or by how long one may. 0 is no bound.
+	ShedShare int64
+	ShedAfter time.Duration
 }
 
 // LineClass is a class of a line, and how many requests of it may wait, 0 to a million.
@@ -72,6 +79,12 @@ func (w *WaitingLine) String() string {
 		parts = append(parts, fmt.Sprintf("%s: %d", c.Name, c.Bound))
 	}
 	parts = append(parts, fmt.Sprintf("lower: %d%%", w.Lower))
+	if w.ShedShare > 0 {
+		parts = append(parts, fmt.Sprintf("shed: %d%%", w.ShedShare))
+	}
+	if w.ShedAfter > 0 {
+		parts = append(parts, "shed: "+spell(w.ShedAfter))
+	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
@@ -102,8 +115,12 @@ func (r *reader) waitingLine(f field) WaitingLine {
 		}
 		written[name.value] = name.at
 		value := field{name: name.value, at: name.at, value: v.Value}
-		if name.value == "lower" {
+		switch name.value {
+		case "lower":
 			line.Lower = r.lower(value)
+			continue
+		case "shed":
+			line.ShedShare, line.ShedAfter = r.shed(value)
 			continue
 		}
 		if fault := ClassFault(name.value); fault != "" {
@@ -114,8 +131,10 @@ func (r *reader) waitingLine(f field) WaitingLine {
 			line.Classes, places = append(line.Classes, LineClass{name.value, n}), append(places, name.at)
 		}
 	}
-	if at, lower := written["lower"]; lower && len(written) == 1 {
-		r.add(at, "the line has no class", lineRemedy)
+	_, lower := written["lower"]
+	_, shed := written["shed"]
+	if named := len(written) > 0; named && len(written) == count(lower)+count(shed) {
+		r.add(nodePlace(f.value), "the line has no class", lineRemedy)
 	}
 	r.classes.note(r, line.Classes, places)
 	return line
@@ -151,6 +170,40 @@ func (r *reader) lower(f field) int64 {
 		return int64(n)
 	}
 	return defaultLower
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// shed reads a percentage or a time.
+func (r *reader) shed(f field) (share int64, after time.Duration) {
+	const remedy = "write the share of the line that may wait, such as shed: 80%, or how long one may, such as shed: 2s"
+	text := f.value.GetToken().Value
+	if digits, percent := strings.CutSuffix(text, "%"); percent {
+		if n, err := strconv.Atoi(digits); err == nil && n >= 1 && n <= 100 {
+			return int64(n), 0
+		}
+		r.add(nodePlace(f.value), fmt.Sprintf("shed is %.40s, not from 1%% to 100%%", text), remedy)
+		return 0, 0
+	}
+	t, ok := r.text(f, remedy)
+	if !ok {
+		return 0, 0
+	}
+	d, err := time.ParseDuration(t.value)
+	switch {
+	case err != nil:
+		r.add(t.at, fmt.Sprintf("shed is %.40q, which is no share and no time", t.value), remedy)
+	case d < time.Millisecond || d > maxShed:
+		r.add(t.at, fmt.Sprintf("shed is %s, not from 1ms to 24h", t.value), remedy)
+	default:
+		return 0, d
+	}
+	return 0, 0
 }
 
 // ranking is the order of all classes as the lines have it. A request stands in many

@@ -118,6 +118,20 @@ type Status struct {
 	Remembered int
 	Held       Amount
 	Stats      Stats
+	// Classes are those of the policy, first drained first, in all lines together.
+	Classes []ClassStatus
+}
+
+// ClassStatus is a class, of a line or of all. Of a line its counts are those since the key
+// came into use.
+type ClassStatus struct {
+	Name string
+	// Bound is how many of it may wait; of all lines together, and of a line that names no
+	// classes, it is -1.
+	Bound   int
+	Waiting int
+	Granted int64 // requests
+	Refused int64 // requests
 }
 
 // KeyStatus is one limited prefix.
@@ -128,6 +142,8 @@ type KeyStatus struct {
 	Waiting int
 	// Pause is that of the key itself, nil for none.
 	Pause *Pause
+	// Classes are those that the line names, first drained first, or those that have come.
+	Classes []ClassStatus
 }
 
 // WindowStatus is one rule of it: Free + Held + Spent = Limit.
@@ -164,7 +180,38 @@ func (l *Ledger) Summary(now algo.Instant) Status {
 		Remembered: l.ended.Len(),
 		Held:       Amount{l.held.Tokens, l.held.Slots, slices.Clone(l.held.Units)},
 		Stats:      l.Stats(),
+		Classes:    l.classStatus(),
 	}
+}
+
+func (l *Ledger) classStatus() (all []ClassStatus) {
+	for _, name := range l.policy.Classes {
+		s := ClassStatus{Name: name, Bound: -1}
+		for _, c := range l.classes {
+			if c.name == name {
+				s.Waiting, s.Granted, s.Refused = c.standing, c.granted, c.refused
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (a *account) classStatus() (all []ClassStatus) {
+	for _, c := range a.contract.classes {
+		all = append(all, ClassStatus{Name: c.Name, Bound: c.Bound})
+	}
+	for _, c := range a.line.classes {
+		if c.name == "" {
+			continue
+		}
+		i := slices.IndexFunc(all, func(s ClassStatus) bool { return s.Name == c.name })
+		if i < 0 {
+			i, all = len(all), append(all, ClassStatus{Name: c.name, Bound: -1})
+		}
+		all[i].Waiting, all[i].Granted, all[i].Refused = c.standing, c.granted, c.refused
+	}
+	return all
 }
 
 // Known is how many holders are known, of each tenant apart.
@@ -241,7 +288,7 @@ func related(a, b Key) bool {
 }
 
 func (a *account) status(now algo.Instant) KeyStatus {
-	s := KeyStatus{Key: a.key, Waiting: a.line.len(), Pause: a.paused()}
+	s := KeyStatus{Key: a.key, Waiting: a.line.len(), Classes: a.classStatus(), Pause: a.paused()}
 	if a.acts != nil {
 		s.Waiting += a.acts.parked.n
 	}

@@ -188,6 +188,9 @@ func (l *Ledger) classesAddUp(a *account) error {
 	if all != a.line.len() {
 		return fmt.Errorf("%d of %d waiters stand at %s", all, a.line.len(), a.key)
 	}
+	if most := a.contract.shed; most > 0 && a.counted() > most {
+		return fmt.Errorf("%d wait at %s, which sheds beyond %d", a.counted(), a.key, most)
+	}
 	for _, c := range a.line.classes {
 		if c.standing != standing[c] || c.counts != counts[c] || c.active != len(flows[c]) || c.standing == 0 && (c.flows != nil || c.credit != 0) {
 			return fmt.Errorf("class %s of %s has %d standing, %d counted, %d active; they are %d, %d and %d",

@@ -75,13 +75,13 @@ limits:
   - {key: "{a}/{b}/{c}", rules: [6/9s, 10/1s unit=u]}
 `, `
 limits:
-  - {key: "{a}", rules: [9/1s, 3 concurrent], line: {top: 6, mid: 5, low: 4, lower: 20%}}
+  - {key: "{a}", rules: [9/1s, 3 concurrent], line: {top: 6, mid: 5, low: 4, lower: 20%, shed: 60%}}
   - {key: "{a}/{b}", rules: [5/2s bucket burst=4, 40/1s unit=u], line: {top: 4, low: 4, lower: 0}}
   - {key: "{a}/{b}/{c}", rules: [4/1s], line: 3}
 `, `
 limits:
   - {key: "{a}", rules: [20/7s]}
-  - {key: "{a}/{b}", rules: [4/1s pace], line: {top: 6, low: 4, lower: 50%}, guard: 5ms}
+  - {key: "{a}/{b}", rules: [4/1s pace], line: {top: 6, low: 4, lower: 50%, shed: 1500ms}, guard: 5ms}
   - {key: "{a}/{b}/{c}", rules: [9/1m, 3/1s]}
 plans: {paid: {rules: [9/2s, 2 concurrent], class: top}, free: {rules: [8/2s], class: low}}
 assign: {"{a}/y": free, "{a}/z": paid}

@@ -50,3 +50,11 @@ func (l *line) remove(c *Call) {
 	l.cost -= c.cost
 	l.units = plus(l.units, c.Units(), -1)
 }
+
+// trim refuses the last of the callers who wait, where more do than the policy's line has
+// places: the lessor sees their requests, and not those who stand behind them.
+func (p *Pool) trim() {
+	for p.known && p.terms.Bounded && p.line.count > p.terms.Line {
+		p.fail(p.line.tail, &RefusedError{lease.Refusal{Reason: lease.ErrLineFull, Key: p.keys[0], Class: p.cfg.Class}})
+	}
+}

@@ -113,6 +113,7 @@ func (p *Pool) Ask(now time.Duration, cost int64, slot bool, until time.Duration
 	c.silent = true
 	p.enter(c)
 	p.deal(now)
+	p.trim()
 	if c.state == Waiting && until <= now {
 		p.leave(c)
 		c.state, c.err = Failed, lease.ErrTimedOut

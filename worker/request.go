@@ -119,6 +119,7 @@ func (p *Pool) Answered(now, sent time.Duration, a lease.Answer) {
 		p.remove(r)
 	}
 	p.deal(now)
+	p.trim()
 	p.plan(now)
 }
 

@@ -61,15 +61,18 @@ type checked struct {
 }
 
 type checkedLimit struct {
-	Key   string        `json:"key"`
-	Line  int           `json:"line"`
-	Guard string        `json:"guard"`
+	Key   string `json:"key"`
+	Line  int    `json:"line"`
+	Guard string `json:"guard"`
+	// Waits is who may wait, as the policy has it; empty for the coordinator's own bound.
+	Waits string        `json:"waits,omitempty"`
 	Rules []checkedRule `json:"rules"`
 }
 
 type checkedPlan struct {
-	Plan string `json:"plan"`
-	Line int    `json:"line"`
+	Plan  string `json:"plan"`
+	Class string `json:"class,omitempty"`
+	Line  int    `json:"line"`
 	// Guard and LongestGuard are the shortest and the longest of the limits of its keys.
 	Guard        string        `json:"guard"`
 	LongestGuard string        `json:"longest_guard"`
@@ -135,6 +138,9 @@ func checkedPolicy(file string, p *lease.Policy, now algo.Instant) checked {
 	c := checked{File: file, Good: true, Unknown: p.Unknown.String(), Mirror: p.Mirror.String()}
 	for _, l := range p.Limits {
 		limit := checkedLimit{Key: l.Pattern.String(), Line: l.Line, Guard: l.Guard.String()}
+		if len(l.Waiting.Classes) > 0 {
+			limit.Waits = l.Waiting.String()
+		}
 		for _, r := range l.Rules {
 			limit.Rules = append(limit.Rules, checkRule(r, l.Guard, l.Guard, now))
 		}
@@ -143,7 +149,7 @@ func checkedPolicy(file string, p *lease.Policy, now algo.Instant) checked {
 	for i := range p.Plans {
 		plan := &p.Plans[i]
 		shortest, longest := p.Guards(plan)
-		checked := checkedPlan{Plan: plan.Name, Line: plan.Line, Guard: shortest.String(), LongestGuard: longest.String()}
+		checked := checkedPlan{Plan: plan.Name, Class: plan.Class, Line: plan.Line, Guard: shortest.String(), LongestGuard: longest.String()}
 		for _, r := range plan.Rules {
 			checked.Rules = append(checked.Rules, checkRule(r, shortest, longest, now))
 		}
@@ -208,11 +214,17 @@ func printCheck(s cli.Streams, c checked) error {
 		if err := printRules(s, l.Rules); err != nil {
 			return err
 		}
+		if l.Waits != "" {
+			fmt.Fprintf(s.Out, "  line: %s\n", l.Waits)
+		}
 	}
 	for _, plan := range c.Plans {
 		printHead(s, "plan "+plan.Plan, plan.Line, plan.guards())
 		if err := printRules(s, plan.Rules); err != nil {
 			return err
+		}
+		if plan.Class != "" {
+			fmt.Fprintf(s.Out, "  class %s\n", plan.Class)
 		}
 		for _, a := range c.Assign {
 			if a.Plan == plan.Plan {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,6 +26,8 @@ type document struct {
 	Leases     int         `json:"leases"`
 	Waiting    int         `json:"waiting"`
 	Held       amount      `json:"held"`
+	// Classes are those of the policy, first drained first, in all lines together.
+	Classes []classState `json:"classes,omitempty"`
 	// Clock is there while calendar time and the wall clock differ.
 	Clock *clockState `json:"clock,omitempty"`
 	Keys  []keyState  `json:"keys"`
@@ -93,6 +96,42 @@ type keyState struct {
 	Waiting int           `json:"waiting"`
 	// Pause is there while an operator has paused the key.
 	Pause *pauseState `json:"pause,omitempty"`
+	// Classes are those of the line, first drained first.
+	Classes []classState `json:"classes,omitempty"`
+}
+
+// classState is a class of a line, or of all: how many requests of it wait, were granted
+// and were refused; of a key since that came into use.
+type classState struct {
+	Class   string `json:"class"`
+	Bound   *int   `json:"bound,omitempty"` // of those that wait
+	Waiting int    `json:"waiting"`
+	Granted int64  `json:"granted"`
+	Refused int64  `json:"refused"`
+}
+
+func classStates(all []lease.ClassStatus) (states []classState) {
+	for _, c := range all {
+		s := classState{Class: c.Name, Waiting: c.Waiting, Granted: c.Granted, Refused: c.Refused}
+		if c.Bound >= 0 {
+			s.Bound = &c.Bound
+		}
+		states = append(states, s)
+	}
+	return states
+}
+
+// addClasses adds what another partition has of each class.
+func (d *document) addClasses(other []classState) {
+	for _, c := range other {
+		i := slices.IndexFunc(d.Classes, func(mine classState) bool { return mine.Class == c.Class })
+		if i < 0 {
+			d.Classes = append(d.Classes, c)
+			continue
+		}
+		mine := &d.Classes[i]
+		mine.Waiting, mine.Granted, mine.Refused = mine.Waiting+c.Waiting, mine.Granted+c.Granted, mine.Refused+c.Refused
+	}
 }
 
 // windowState is one rule: free + held + spent = limit. A rule without a limit
@@ -120,6 +159,7 @@ func newDocument(s lease.Status) *document {
 		Leases:  s.Leases,
 		Waiting: s.Waiting,
 		Held:    newAmount(s.Held),
+		Classes: classStates(s.Classes),
 		Keys:    []keyState{},
 		More:    s.More,
 	}
@@ -133,7 +173,10 @@ func newDocument(s lease.Status) *document {
 }
 
 func newKeyState(k lease.KeyStatus, now algo.Instant) keyState {
-	ks := keyState{Waiting: k.Waiting, Pause: newPauseState(k.Pause, now), Windows: []windowState{}, Holders: []holderState{}}
+	ks := keyState{
+		Waiting: k.Waiting, Classes: classStates(k.Classes), Pause: newPauseState(k.Pause, now),
+		Windows: []windowState{}, Holders: []holderState{},
+	}
 	if utf8.ValidString(string(k.Key)) {
 		ks.Key = string(k.Key)
 	} else {

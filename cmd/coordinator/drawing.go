@@ -93,9 +93,21 @@ func (d drawing) drawKey(b *bytes.Buffer, k *keyState, columns columns) {
 		}
 		fmt.Fprintf(b, "%s%s%s\n", columns.left(cells), bar, columns.right(cells))
 	}
-	for _, line := range d.holders(k.Holders) {
+	for _, line := range append(d.classes(k.Classes), d.holders(k.Holders)...) {
 		fmt.Fprintln(b, line)
 	}
+}
+
+// classes tells of the classes of a line, each with its own line of text.
+func (d drawing) classes(all []classState) (lines []string) {
+	for _, c := range all {
+		waiting := fmt.Sprintf("%d waiting", c.Waiting)
+		if c.Bound != nil {
+			waiting = fmt.Sprintf("%d of %d waiting", c.Waiting, *c.Bound)
+		}
+		lines = append(lines, d.fit(fmt.Sprintf("  class %s: %s, %d granted, %d refused", c.Class, waiting, c.Granted, c.Refused)))
+	}
+	return lines
 }
 
 // bar shows where a window's tokens are: spent, held, free. What is there at

@@ -119,3 +119,18 @@ func TestStatusComesBackFromJSON(t *testing.T) {
 	require.Equal(t, d, back)
 	require.Equal(t, "\xff\x00", back.Keys[2].name(), "a key that is not UTF-8 keeps its bytes")
 }
+
+func TestStatusShowsTheClassesOfALine(t *testing.T) {
+	d := drawn()
+	bound := 500
+	d.Keys[0].Classes = []classState{{"premium", &bound, 3, 40, 1}, {"standard", nil, 0, 7, 0}}
+	text := string(drawing{width: 80}.draw(d, ""))
+	require.Contains(t, text, "\n  class premium: 3 of 500 waiting, 40 granted, 1 refused\n  class standard: 0 waiting, 7 granted, 0 refused\n  held by shell")
+}
+
+func TestClassesOfPartitionsAreAddedUp(t *testing.T) {
+	d := &document{}
+	d.addClasses([]classState{{"premium", nil, 1, 2, 3}})
+	d.addClasses([]classState{{"premium", nil, 10, 20, 30}, {"standard", nil, 1, 1, 1}})
+	require.Equal(t, []classState{{"premium", nil, 11, 22, 33}, {"standard", nil, 1, 1, 1}}, d.Classes)
+}

@@ -124,6 +124,7 @@ func (s *site) gather(documents []*document) *document {
 		all.Leader = cmp.Or(all.Leader, d.Leader)
 		all.Leases += d.Leases
 		all.Waiting += d.Waiting
+		all.addClasses(d.Classes)
 		all.Held.add(d.Held)
 		all.Keys = append(all.Keys, d.Keys...)
 		all.More += d.More

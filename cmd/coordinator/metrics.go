@@ -33,6 +33,10 @@ var (
 	metricConnected = whole("nats_connected", "1 if NATS is there.")
 	metricRefused   = metric("requests_refused_total", "Requests refused, by the code of the reason.", "reason")
 	metricKeys      = metric("keys", "Limited keys in memory.")
+
+	metricClassWaiting = metric("class_requests_waiting", "Requests of a class that stand in line.", "class")
+	metricClassGranted = metric("class_requests_granted_total", "Requests of a class that were granted.", "class")
+	metricClassRefused = metric("class_requests_refused_total", "Requests of a class that were refused.", "class")
 )
 
 // measured is the metrics that are one number of a status each.
@@ -74,7 +78,8 @@ func added(units lease.Units) (n int64) {
 }
 
 // collector reads a site's state at each scrape. Its labels come from the build,
-// from the codes of refusals and from the numbers of partitions, never from keys.
+// from the codes of refusals, from the numbers of partitions and from the policy's
+// classes, never from keys.
 type collector struct{ site *site }
 
 func metricsHandler(s *site) http.Handler {
@@ -85,7 +90,8 @@ func metricsHandler(s *site) http.Handler {
 
 // Describe gives what Collect may send.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys, metricBehind, metricBehindFor, metricUnrecorded} {
+	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys, metricBehind, metricBehindFor, metricUnrecorded,
+		metricClassWaiting, metricClassGranted, metricClassRefused} {
 		to <- d
 	}
 	for _, m := range measured {
@@ -127,6 +133,11 @@ func (p *part) collect(to chan<- prometheus.Metric) {
 	gauge(metricKeys, float64(status.Live), n)
 	for _, m := range measured {
 		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.of(&status)), n)
+	}
+	for _, c := range status.Classes {
+		gauge(metricClassWaiting, float64(c.Waiting), c.Name, n)
+		to <- prometheus.MustNewConstMetric(metricClassGranted, prometheus.CounterValue, float64(c.Granted), c.Name, n)
+		to <- prometheus.MustNewConstMetric(metricClassRefused, prometheus.CounterValue, float64(c.Refused), c.Name, n)
 	}
 	for reason, count := range status.Stats.Refused {
 		to <- prometheus.MustNewConstMetric(metricRefused, prometheus.CounterValue, float64(count), reason, n)

@@ -30,6 +30,9 @@ type Start struct {
 	Instant algo.Instant
 	// Dial is how calendar time lies to it.
 	Dial Dial
+	// Revision is that of the policy, as the mirror has it; 0 if the mirror has none, and is
+	// to have the ledger's.
+	Revision uint64
 	// Complete says that the mirror has no records that are not in memory.
 	Complete bool
 	// Lost is of a mirror that has forgotten records: a key in doubt counts as fully
@@ -45,6 +48,8 @@ func (l *Ledger) Start(s Start) {
 	l.SetDial(s.Dial)
 	l.complete = s.Complete || l.config.Unmirrored
 	l.epoch, l.lost, l.lagged = s.Epoch, s.Lost, s.Lagged
+	l.revision = max(1, s.Revision)
+	l.unwritten = s.Revision == 0
 }
 
 // Lose tells the ledger, whose leader has won the seat again after the mirror has
@@ -75,7 +80,7 @@ func (l *Ledger) Longest() time.Duration {
 // all that it could until at. Leases may live that nobody remembers: until they have
 // expired, what they hold is held.
 func (l *Ledger) restoreFull(m Match, at algo.Instant) {
-	a := l.open(m)
+	a := l.open(m.Prefix, l.contract(m.Binding))
 	l.retain(a)
 	l.use(a)
 	for i, rule := range a.contract.rules {

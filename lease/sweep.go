@@ -45,12 +45,14 @@ func (l *Ledger) sweepEvery() time.Duration {
 // holders, and ids past their time.
 func (l *Ledger) sweep() {
 	for range l.keys.budget(l.now, len(l.order), l.config.Memory) {
-		if a := l.order[l.keys.turn(len(l.order))]; !a.touched && !a.used && a.idle(l.now) {
+		a := l.order[l.keys.turn(len(l.order))]
+		if !a.touched && !a.used && a.idle(l.now) {
 			l.gone(a)
 			l.drop(a)
 			continue
 		}
 		l.keys.next++
+		l.shed(a)
 	}
 	for range l.heard.budget(l.now, len(l.roster), l.config.Memory) {
 		h := l.roster[l.heard.turn(len(l.roster))]
@@ -63,8 +65,8 @@ func (l *Ledger) sweep() {
 }
 
 // open makes the account of a prefix at which nothing has happened.
-func (l *Ledger) open(m Match) *account {
-	a := newAccount(l.now, Key(strings.Clone(string(m.Prefix))), l.contract(m.Binding)) // not the whole key it is part of
+func (l *Ledger) open(prefix Key, c *contract) *account {
+	a := newAccount(l.now, Key(strings.Clone(string(prefix))), c) // not the whole key it is part of
 	l.order.enter(a)
 	l.accounts.Put(a)
 	return a

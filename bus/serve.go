@@ -41,6 +41,9 @@ type ServeConfig struct {
 	// ResetClock takes the wall clock for calendar time, and gives what that has changed, as
 	// Status does. With nil it is not served.
 	ResetClock func(ctx context.Context) (any, error)
+	// Apply puts a policy into force, and gives its revision, as Status does. With nil it is
+	// not served.
+	Apply func(ctx context.Context, p Policy) (any, error)
 	// Recalls calls got for each recall, whoever its holder is, until ctx
 	// ends. got does not block. With nil no recalls are published.
 	Recalls func(ctx context.Context, got func(lease.Recall)) error
@@ -157,6 +160,9 @@ func (s *serving) start(ctx context.Context) error {
 	}
 	if err := s.answerResets(ctx); err != nil {
 		return fmt.Errorf("bus: subscribing to resets of partition %d: %w", n, err)
+	}
+	if err := s.takePolicies(ctx); err != nil {
+		return fmt.Errorf("bus: subscribing to policies of partition %d: %w", n, err)
 	}
 	if err := s.announce(ctx); err != nil {
 		return fmt.Errorf("bus: adding the service: %w", err)

@@ -30,9 +30,10 @@ type Start struct {
 	Instant algo.Instant
 	// Dial is how calendar time lies to it.
 	Dial Dial
-	// Revision is that of the policy, as the mirror has it; 0 if the mirror has none, and is
-	// to have the ledger's.
+	// Revision is that of the policy, 0 for one that was never in force. Recorded says that
+	// the mirror has it; else it is to have it.
 	Revision uint64
+	Recorded bool
 	// Complete says that the mirror has no records that are not in memory.
 	Complete bool
 	// Lost is of a mirror that has forgotten records: a key in doubt counts as fully
@@ -49,7 +50,7 @@ func (l *Ledger) Start(s Start) {
 	l.complete = s.Complete || l.config.Unmirrored
 	l.epoch, l.lost, l.lagged = s.Epoch, s.Lost, s.Lagged
 	l.revision = max(1, s.Revision)
-	l.unwritten = s.Revision == 0
+	l.unwritten = !s.Recorded
 }
 
 // Lose tells the ledger, whose leader has won the seat again after the mirror has

@@ -37,7 +37,8 @@ type lessor struct {
 	answers map[lease.Ticket]func(lease.Answer)
 	replies map[lease.Ticket]func(lease.Reply)
 
-	policy   *lease.Policy
+	policy   *lease.Policy       // of its file
+	known    coordinator.InForce // as far as it knows
 	config   lease.Config
 	givenUp  map[string]bool // ids that were acknowledged as given up, by this leader
 	past     []lease.Stats   // of ledgers that are gone
@@ -55,6 +56,7 @@ func newLessor(s *site, p *lease.Policy, cfg lease.Config, ppm int64) *lessor {
 		givenUp: map[string]bool{},
 	}
 	l.candidate = newCandidate()
+	l.known.Policy = p
 	return l
 }
 
@@ -68,6 +70,7 @@ func (l *lessor) crash(down time.Duration) {
 	l.life++
 	l.pauseAt, l.paused = l.world.now, l.world.now+down
 	l.candidate = newCandidate()
+	l.known = coordinator.InForce{Policy: l.policy}
 	l.booted()
 	l.after(0, l.stand)
 }

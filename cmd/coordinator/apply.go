@@ -230,11 +230,24 @@ func (p *part) inForce() coordinator.InForce {
 	return p.coord.Policy()
 }
 
-// differs warns that a file is not the policy in force, which a mirror has from before.
-func (c *cell) differs(p coordinator.InForce) {
-	if p.Policy.String() != c.site.policy.String() {
-		c.warned.Do(func() {
-			c.voice.Log.Warn("the policy in force is not that of the file, which counts when it changes; put it into force with coordinator apply", "revision", p.Revision, "file", c.file.name)
-		})
+// compare warns, once it is known which policy is in force, where that is not the file's: the
+// mirror has it from before.
+func (c *cell) compare(ctx context.Context) {
+	tick := time.NewTicker(reformEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		force := c.site.parts[0].inForce()
+		if force.Revision == 0 {
+			continue
+		}
+		if p, err := readPolicy(c.file.name); err == nil && p.String() != force.Policy.String() {
+			c.voice.Log.Warn("the policy in force is not that of the file, which counts when it changes; put it into force with coordinator apply", "revision", force.Revision, "file", c.file.name)
+		}
+		return
 	}
 }

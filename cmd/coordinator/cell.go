@@ -37,10 +37,9 @@ type cell struct {
 	link  *link
 	admin *bus.Admin
 	// all is what is said when it leads all partitions.
-	all    func(coordinator.InForce) string
-	file   *policyFile
-	hup    chan os.Signal // asks for the file to be taken
-	warned sync.Once
+	all  func(coordinator.InForce) string
+	file *policyFile
+	hup  chan os.Signal // asks for the file to be taken
 
 	began time.Time
 
@@ -121,6 +120,10 @@ func (c *cell) run(ctx context.Context) error {
 		c.file.watch(ctx, c.hup, c.voice, c.reform)
 		return nil
 	})
+	g.Go(func() error {
+		c.compare(ctx)
+		return nil
+	})
 	if c.site.standsBy {
 		g.Go(func() error {
 			c.share(ctx)
@@ -150,7 +153,6 @@ func (c *cell) share(ctx context.Context) {
 func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error {
 	defer p.lead(l)()
 	defer c.count(p, -1)
-	c.differs(l.Policy())
 	return c.link.serve(ctx, bus.ServeConfig{
 		Lessor:     l,
 		Epoch:      l.Epoch,

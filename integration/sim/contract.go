@@ -53,8 +53,11 @@ func before(d time.Duration, text string) int64 {
 	return at.Add(-d).UnixNano()
 }
 
-func (c Contract) policy() string {
-	rules := "[" + c.Rules + "]"
+func (c Contract) policy() string { return c.policyOf(c.Rules) }
+
+// policyOf is the policy of the contract with other rules.
+func (c Contract) policyOf(rules string) string {
+	rules = "[" + rules + "]"
 	guard := ""
 	if c.Guard > 0 {
 		guard = fmt.Sprintf(", guard: %v", c.Guard)

@@ -30,6 +30,7 @@ type lessor struct {
 	unknown *lease.Turn // of which it is not known whether it is recorded
 	busy    bool        // a turn is being loaded or recorded
 	in      []lease.Message
+	reforms []*lease.Policy // that wait for a turn
 	turning bool
 	wakes   uint64 // tells a wake that a later one has replaced
 

@@ -60,8 +60,10 @@ func Run(seed uint64) Verdict {
 	}
 	newStranger(w, l, keys).begin()
 	w.trouble(l, fleet)
+	l.reforms.begin(l, c)
 	w.run(faultyFor)
 	w.calm = true
+	l.reforms.back()
 	for _, x := range l.all {
 		l.walls.right(x)
 	}
@@ -121,7 +123,7 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, s *site, f
 			v.Stranded = append(v.Stranded, fmt.Sprintf("a call on %s never ended", w.spends[i].Key))
 		}
 	}
-	v.Violations = w.judge(seed, c, rules)
+	v.Violations = append(w.judge(seed, c, s.reforms.always(rules)), s.reforms.judge()...)
 	for _, l := range s.all {
 		v.Stranded = append(v.Stranded, l.unlawful...)
 	}

@@ -14,6 +14,7 @@ type site struct {
 	all     []*lessor
 	holders map[lease.Holder]*holder
 	walls   walls
+	reforms reforms
 	steady  bool // nobody takes over, since windows begin by ledger time
 	outage  bool // all coordinators are down, and none has led since
 }

@@ -71,7 +71,7 @@ func (l *lessor) lead(seat lease.Seat) {
 		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
 	}
 	l.heardAt, l.pulse = l.elapsed(), lease.Pulse{}
-	l.in, l.busy, l.unknown = nil, false, nil
+	l.in, l.busy, l.unknown, l.reforms = nil, false, nil, nil
 	clear(l.givenUp)
 	led := l.course
 	l.after(l.world.between(0, 5*time.Millisecond), func() {

@@ -15,6 +15,7 @@ func (l *lessor) turn() {
 	l.busy, l.turning = true, false
 	in := l.in
 	l.in = nil
+	l.reform()
 	l.load(l.ledger.Unloaded(in), func() { l.step(in) })
 }
 
@@ -32,6 +33,7 @@ func (l *lessor) step(in []lease.Message) {
 }
 
 func (l *lessor) deliver(t *lease.Turn) {
+	l.site.reforms.delivered(l)
 	late := l.instant().Sub(t.Instant) > l.config.TokenTTL/2
 	if late {
 		l.ledger.TakeBack(t)

@@ -23,14 +23,19 @@ type Leader struct {
 	holders atomic.Int64  // known after it
 	stopped chan struct{} // closed when no more turns are taken
 	behind  atomic.Pointer[Behind]
+	policy  atomic.Pointer[InForce]
+	// revision is that of the policy of the last turn, also while that is not recorded yet.
+	revision atomic.Uint64
+	mode     lease.MirrorMode // of the policy when it began to lead
 
 	recalls recalls
 }
 
 var _ lease.Lessor = (*Leader)(nil)
 
-func newLeader(c Config, seat lease.Seat) *Leader {
+func newLeader(c Config, seat lease.Seat, p InForce) *Leader {
 	l := &Leader{
+		mode:    p.Policy.Mirror,
 		config:  c,
 		seat:    seat,
 		clock:   clockFrom(seat.Pulse.Instant),
@@ -38,6 +43,7 @@ func newLeader(c Config, seat lease.Seat) *Leader {
 		stopped: make(chan struct{}),
 	}
 	l.epoch.Store(&seat.Epoch)
+	l.policy.Store(&p)
 	return l
 }
 

@@ -20,10 +20,13 @@ const (
 // contract is what binds a prefix, with its rules worked out. All accounts that are
 // bound alike share it.
 type contract struct {
-	guard   time.Duration
+	guard time.Duration
+	// rules are those of the policy, and all are these and then those that it has no more:
+	// they bind nobody, and are kept until they are drained.
 	rules   []*contractRule
-	slots   bool          // whether a rule counts slots
-	named   bool          // whether a limit or a plan binds; else only acts have made the account
+	all     []*contractRule
+	slots   bool          // whether a rule of the policy counts slots
+	named   bool          // whether a limit or a plan binds; else acts or rules of before have made the account
 	class   string        // that of the plan, above which nobody is; empty for none
 	classes []rankedClass // that the line names, first drained first
 	bound   int           // of a line that names none; below 0 for that of the config
@@ -39,6 +42,7 @@ type contractRule struct {
 	plan      string // that has it; empty for none
 	of        resource
 	allowance algo.Allowance
+	until     algo.Instant // of a rule that the policy has no more: when nothing can be left of it
 
 	// Of a fixed rule: what its windows go by, and the specs while guards are wider.
 	dial  *dial
@@ -92,13 +96,34 @@ func (c *contract) add(rules []algo.Rule, plan string, ppm int64, d *dial) {
 			of, c.slots = slots, true
 		}
 		rule := &contractRule{text: r.String(), plan: plan, of: of, allowance: algo.Allowance{Guard: c.guard, PPM: ppm}}
-		rule.spec = algo.Compile(r, rule.allowance)
+		rule.spec = rule.compile(r, rule.allowance)
 		if r.Kind == algo.Fixed {
 			rule.dial = d
 		}
 		c.rules = append(c.rules, rule)
 	}
+	c.all = c.rules
 }
+
+// compile works the rule out. One that the policy has no more binds nobody.
+func (r *contractRule) compile(rule algo.Rule, a algo.Allowance) *algo.Spec {
+	spec := algo.Compile(rule, a)
+	if r.until != 0 {
+		return spec.Unbound()
+	}
+	return spec
+}
+
+// current is the spec that windows of the rule are under.
+func (r *contractRule) current() *algo.Spec {
+	if r.dial != nil {
+		return r.under(r.dial.Apart)
+	}
+	return r.spec
+}
+
+// planned is what the name of a rule of a plan begins with.
+const planned = "plan "
 
 // name tells a rule apart from the others of its prefix, in a record: a plan may have
 // the very rule that the limit has.
@@ -106,7 +131,7 @@ func (r *contractRule) name() string {
 	if r.plan == "" {
 		return r.text
 	}
-	return "plan " + r.text
+	return planned + r.text
 }
 
 // quota says that the rule is a quota, for a day or more of the calendar, and no rate.
@@ -133,6 +158,7 @@ type account struct {
 	touched bool // it changed this turn
 	used    bool // it may come to rest at the end of this turn
 	kept    bool // it counts as one of the keys in memory
+	renamed bool // its rules are others than the mirror has: all of it is to be written
 }
 
 // busy is what an account has while it is in use.
@@ -157,15 +183,19 @@ type copies [][]algo.Mark
 func accountKey(a *account) Key { return a.key }
 
 func newAccount(now algo.Instant, key Key, c *contract) *account {
-	a := &account{key: key, contract: c, windows: make([]algo.Window, len(c.rules)), busy: &resting}
-	for i, r := range c.rules {
+	a := &account{key: key, contract: c, windows: make([]algo.Window, len(c.all)), busy: &resting}
+	for i, r := range c.all {
 		a.windows[i] = r.fresh(now)
 	}
 	return a
 }
 
-func (a *account) counts(of resource) bool {
-	return slices.ContainsFunc(a.contract.rules, func(r *contractRule) bool { return r.of == of })
+// counts says that a rule of the policy counts the resource, has that any rule does.
+func (a *account) counts(of resource) bool { return counting(a.contract.rules, of) }
+func (a *account) has(of resource) bool    { return counting(a.contract.all, of) }
+
+func counting(rules []*contractRule, of resource) bool {
+	return slices.ContainsFunc(rules, func(r *contractRule) bool { return r.of == of })
 }
 
 // free is what every window of the resource has free.
@@ -199,7 +229,7 @@ func (a *account) giveBack(now algo.Instant, of resource, n int64) {
 
 func (a *account) settle(now algo.Instant, of resource, n int64, at algo.Instant) {
 	a.each(of, n, func(i int) {
-		at := a.contract.rules[i].dated(at, now)
+		at := a.contract.all[i].dated(at, now)
 		w, now := a.window(i, now)
 		w.Settle(now, n, at)
 	})
@@ -209,7 +239,7 @@ func (a *account) each(of resource, n int64, do func(i int)) {
 	if n == 0 {
 		return
 	}
-	for i, r := range a.contract.rules {
+	for i, r := range a.contract.all {
 		if r.of == of {
 			do(i)
 		}

@@ -95,6 +95,9 @@ type Answer struct {
 	Terms   Terms
 	Refusal Refusal
 	Epoch   Epoch
+	// Policy is the revision of the policy under which it was granted; 0 where nothing was,
+	// or the revision is not told.
+	Policy uint64
 }
 
 // Terms is what a holder has to know about a contract to behave well.

@@ -76,6 +76,8 @@ type Stats struct {
 	Doubted           int64 // keys that a mirror had lost, taken for fully spent
 	TakenBack         int64 // leases whose grant was never told, since that took too long
 	Charged           int64 // keys charged with what a mirror may not have
+	PolicyChanges     int64 // policies that came into force
+	WaitersRefused    int64 // waiters that another policy can never serve, or not in time
 
 	// What a bound met, besides the reasons in Refused.
 	HoldersRefused int64 // messages of holders that cannot become known

@@ -28,6 +28,8 @@ type document struct {
 	Held       amount      `json:"held"`
 	// Classes are those of the policy, first drained first, in all lines together.
 	Classes []classState `json:"classes,omitempty"`
+	// Problem says what is wrong with the policy file of a coordinator, which is not taken.
+	Problem string `json:"policy_problem,omitempty"`
 	// Clock is there while calendar time and the wall clock differ.
 	Clock *clockState `json:"clock,omitempty"`
 	Keys  []keyState  `json:"keys"`
@@ -51,6 +53,8 @@ type partition struct {
 	N      int    `json:"n"`
 	Leader string `json:"leader"`
 	Epoch  uint64 `json:"epoch"`
+	// Policy is the revision of the policy in force.
+	Policy uint64 `json:"policy"`
 	// Problem says why nothing is known of the partition, if so.
 	Problem string `json:"problem,omitempty"`
 	// Behind is there while promise 1 is off.

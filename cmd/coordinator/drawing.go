@@ -33,6 +33,9 @@ func (d drawing) draw(doc *document, key string) []byte {
 	}
 	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", cli.Plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), amount{Tokens: doc.Held.Tokens, Slots: doc.Held.Slots},
 		cli.Plural(doc.Waiting, "request")+verb(doc.Waiting, " waits", " wait"))))
+	if doc.Problem != "" {
+		fmt.Fprintf(&b, "%s\n", d.fit("the policy file is not taken: "+doc.Problem))
+	}
 	for _, line := range append(behind(doc.Partitions), apart(doc.Clock)...) {
 		fmt.Fprintf(&b, "%s\n", d.fit(line))
 	}

@@ -30,6 +30,8 @@ var (
 	metricDivided   = whole("partitions", "Partitions of the cell, whoever leads them.")
 	metricLeading   = metric("leading", "1 if this coordinator leads.")
 	metricEpoch     = metric("epoch", "Number of the leadership.")
+	metricPolicy    = metric("policy_revision", "Revision of the policy in force.")
+	metricFile      = whole("policy_file_ok", "0 while the policy file of this coordinator is missing or wrong: the policy in force stays.")
 	metricConnected = whole("nats_connected", "1 if NATS is there.")
 	metricRefused   = metric("requests_refused_total", "Requests refused, by the code of the reason.", "reason")
 	metricKeys      = metric("keys", "Limited keys in memory.")
@@ -90,7 +92,7 @@ func metricsHandler(s *site) http.Handler {
 
 // Describe gives what Collect may send.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys, metricBehind, metricBehindFor, metricUnrecorded,
+	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricPolicy, metricFile, metricConnected, metricRefused, metricKeys, metricBehind, metricBehindFor, metricUnrecorded,
 		metricClassWaiting, metricClassGranted, metricClassRefused} {
 		to <- d
 	}
@@ -105,6 +107,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	gauge := gauges(to)
 	gauge(metricBuild, 1, cli.Version(), runtime.Version())
 	gauge(metricConnected, number(c.site.connected()))
+	gauge(metricFile, number(c.site.file.problem() == ""))
 	gauge(metricDivided, float64(len(c.site.parts)))
 	for _, p := range c.site.parts {
 		p.collect(to)
@@ -125,6 +128,7 @@ func (p *part) collect(to chan<- prometheus.Metric) {
 		return
 	}
 	gauge(metricEpoch, float64(leader.Epoch().Number), n)
+	gauge(metricPolicy, float64(leader.Policy().Revision), n)
 	p.collectBehind(leader, to)
 	status, err := p.summary(context.Background())
 	if err != nil {

@@ -64,9 +64,9 @@ func revisions(doc *document) string {
 	case high == 0: // it is not told
 		return ""
 	case low != high:
-		return fmt.Sprintf(", policy revisions %d to %d", low, high)
+		return fmt.Sprintf(", policies %d to %d", low, high)
 	}
-	return fmt.Sprintf(", policy revision %d", high)
+	return fmt.Sprintf(", policy %d", high)
 }
 
 // ranges writes rising numbers, those that follow each other as a range.

@@ -54,7 +54,7 @@ type partition struct {
 	Leader string `json:"leader"`
 	Epoch  uint64 `json:"epoch"`
 	// Policy is the revision of the policy in force.
-	Policy uint64 `json:"policy"`
+	Policy uint64 `json:"policy,omitempty"`
 	// Problem says why nothing is known of the partition, if so.
 	Problem string `json:"problem,omitempty"`
 	// Behind is there while promise 1 is off.

@@ -20,7 +20,7 @@ func leadership(doc *document) []string {
 		if len(doc.Partitions) > 0 {
 			p = doc.Partitions[0]
 		}
-		return []string{fmt.Sprintf("%s leads cell %s, epoch %d, policy revision %d%s", doc.Leader, doc.Cell, p.Epoch, p.Policy, state)}
+		return []string{fmt.Sprintf("%s leads cell %s, epoch %d%s%s", doc.Leader, doc.Cell, p.Epoch, revisions(doc), state)}
 	}
 	if len(doc.Partitions) == 1 { // that of the key
 		p := doc.Partitions[0]
@@ -28,9 +28,9 @@ func leadership(doc *document) []string {
 		if p.Problem != "" {
 			return []string{of + ": " + p.Problem}
 		}
-		return []string{fmt.Sprintf("%s leads %s, epoch %d, policy revision %d%s", p.Leader, of, p.Epoch, p.Policy, state)}
+		return []string{fmt.Sprintf("%s leads %s, epoch %d%s%s", p.Leader, of, p.Epoch, revisions(doc), state)}
 	}
-	lines := []string{fmt.Sprintf("cell %s has %s, policy revision %s%s", doc.Cell, cli.Plural(doc.Divided, "partition"), revisions(doc), state)}
+	lines := []string{fmt.Sprintf("cell %s has %s%s%s", doc.Cell, cli.Plural(doc.Divided, "partition"), revisions(doc), state)}
 	type who struct{ leader, problem string }
 	var order []who
 	numbers := map[who][]int{}
@@ -60,10 +60,13 @@ func revisions(doc *document) string {
 			low = p.Policy
 		}
 	}
-	if low != high {
-		return fmt.Sprintf("%d to %d", low, high)
+	switch {
+	case high == 0: // it is not told
+		return ""
+	case low != high:
+		return fmt.Sprintf(", policies %d to %d", low, high)
 	}
-	return strconv.FormatUint(high, 10)
+	return fmt.Sprintf(", policy %d", high)
 }
 
 // ranges writes rising numbers, those that follow each other as a range.

@@ -49,8 +49,13 @@ func newPolicyFile(name string) *policyFile {
 	return f
 }
 
-// problem says what is wrong with the file, or nothing.
-func (f *policyFile) problem() string { return f.wrong.Load().(string) }
+// problem says what is wrong with the file, or nothing, also where there is no file.
+func (f *policyFile) problem() string {
+	if f == nil {
+		return ""
+	}
+	return f.wrong.Load().(string)
+}
 
 // look gives the policy of a file that has changed, once, or says once what is wrong.
 func (f *policyFile) look(now time.Time) (*lease.Policy, error) {

@@ -167,6 +167,7 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	for t, ok := l.timers.due(l.now); ok; t, ok = l.timers.due(l.now) {
 		l.fire(t)
 	}
+	l.reconsider()
 	l.serveStirred() // who waits comes before who arrives
 	l.release()
 	for _, m := range in {

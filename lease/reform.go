@@ -169,12 +169,11 @@ func (l *Ledger) lapse(a *account) {
 	l.touch(a)
 }
 
-// reach brings leases and waiters under a policy that has changed.
+// reach brings leases under a policy that has changed, before anybody reports.
 func (l *Ledger) reach() {
 	if !l.reaching {
 		return
 	}
-	l.reaching = false
 	for _, le := range l.allLeases() {
 		for _, a := range l.match(nil, le.keys) {
 			if a.contract.named && !slices.Contains(le.accounts, a) {
@@ -182,7 +181,6 @@ func (l *Ledger) reach() {
 			}
 		}
 	}
-	l.reconsider()
 }
 
 // holdFrom lets a lease hold from an account that limits one of its keys since now.
@@ -202,11 +200,16 @@ func (l *Ledger) holdFrom(le *lease, a *account) {
 	}
 }
 
-// reconsider lets everybody who stands in a line leave it, and be admitted anew in the
+// reconsider brings waiters under a policy that has changed, once it is known who is gone:
+// what is granted in a turn is there when it ends. It lets everybody who stands in a line leave it, and be admitted anew in the
 // order of the new policy's classes: who can never be served any more, or not in time, or
 // finds no place, is refused. Shares and what lines have kept for lower classes begin anew.
 // Who waits for the end of a pause does so still.
 func (l *Ledger) reconsider() {
+	if !l.reaching {
+		return
+	}
+	l.reaching = false
 	var all []*waiter
 	for _, w := range l.allWaiters() {
 		if w.parked == nil {

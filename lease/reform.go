@@ -201,10 +201,10 @@ func (l *Ledger) holdFrom(le *lease, a *account) {
 }
 
 // reconsider brings waiters under a policy that has changed, once it is known who is gone:
-// what is granted in a turn is there when it ends. It lets everybody who stands in a line leave it, and be admitted anew in the
-// order of the new policy's classes: who can never be served any more, or not in time, or
-// finds no place, is refused. Shares and what lines have kept for lower classes begin anew.
-// Who waits for the end of a pause does so still.
+// what is granted in a turn is there when it ends. It lets everybody who stands in a line
+// leave it, and be admitted anew in the order of the new policy's classes: who can never be
+// served any more, or not in time, or finds no place, is refused. Shares and what lines have
+// kept for lower classes begin anew. Who waits for the end of a pause does so still.
 func (l *Ledger) reconsider() {
 	if !l.reaching {
 		return

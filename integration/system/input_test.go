@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"

@@ -3,9 +3,9 @@ package system
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"

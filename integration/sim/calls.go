@@ -76,9 +76,12 @@ func (c *calls) think(k lease.Key) time.Duration {
 	return c.world.between(0, 400*time.Millisecond)
 }
 
-func (c *calls) again(x *caller) {
+func (c *calls) again(x *caller) { c.afterwards(x, time.Microsecond) }
+
+// afterwards lets a caller call again, no sooner than after a pause.
+func (c *calls) afterwards(x *caller, pause time.Duration) {
 	if !c.stopped {
-		x.holder.after(c.think(x.key)+time.Microsecond, func() { c.ask(x) })
+		x.holder.after(c.think(x.key)+pause, func() { c.ask(x) })
 	}
 }
 
@@ -213,7 +216,7 @@ func (c *calls) decide(x *caller) {
 	case worker.Failed:
 		c.failed++
 		c.forget(x)
-		c.again(x)
+		c.afterwards(x, 5*time.Millisecond) // it may have been refused here, at once
 	case worker.Lost:
 		c.world.count("lost call")
 		c.finish(x, x.holder.awake())

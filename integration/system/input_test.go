@@ -62,8 +62,11 @@ func (p *places) shown(text string) string {
 	for i := 0; i < len(p.names); i += 2 {
 		pairs = append(pairs, p.names[i+1], p.names[i])
 	}
-	return strings.NewReplacer(pairs...).Replace(text)
+	return logged.ReplaceAllString(strings.NewReplacer(pairs...).Replace(text), "${1}{time} ")
 }
+
+// logged finds the time at which something was logged.
+var logged = regexp.MustCompile(`(?m)^(stdout: )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} `)
 
 // run runs one command line, and gives its exit code and all that it writes.
 func (p *places) run(t *testing.T, line string) string {

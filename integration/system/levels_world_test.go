@@ -64,10 +64,15 @@ func TestThreeLevelsInVirtualTime(t *testing.T) {
 		}
 		w.t.Logf("single calls use %.4f of acme and %.4f of beta; with one of %d at a time %.4f of acme, which was served %d times, each %v after the last at most; %d spends, 0 violations at %d levels",
 			single["acme"], single["beta"], large, mixed, served, longest, len(g.spends), len(levels))
-		require.Less(w.t, longest, 5*time.Second, "it is served in its turn")
-		require.GreaterOrEqual(w.t, served, int(lasting/(5*time.Second)))
+		require.Less(w.t, longest, turnOfLarge, "it is served in its turn")
+		require.GreaterOrEqual(w.t, served, int(lasting/turnOfLarge))
 	})
 }
+
+// turnOfLarge is when the turn of the large request comes round, and the longest window
+// besides: thirteen holders want all of the 100 calls a second that acme has, and each is
+// served as much as any other.
+const turnOfLarge = large*13*time.Second/100 + 2*time.Second
 
 // levelCallers are the callers of that world.
 type levelCallers struct {

@@ -17,18 +17,22 @@ const UnitRemedy = "a name is 1 to 32 of a-z, 0-9, _ and -, and begins with a le
 
 // UnitFault says what is wrong with the name of a unit, or nothing. A name is 1
 // to MaxUnitLen of a-z, 0-9, "_" and "-", and begins with a letter.
-func UnitFault(name string) string {
+func UnitFault(name string) string { return NameFault("unit", name) }
+
+// NameFault says what is wrong with a name of the kind that units have, or nothing; what
+// is what it names.
+func NameFault(what, name string) string {
 	switch {
 	case name == "":
-		return "the name of the unit is missing"
+		return fmt.Sprintf("the name of the %s is missing", what)
 	case len(name) > MaxUnitLen:
-		return fmt.Sprintf("the unit %.40q has %d bytes, at most %d are allowed", name, len(name), MaxUnitLen)
+		return fmt.Sprintf("the %s %.40q has %d bytes, at most %d are allowed", what, name, len(name), MaxUnitLen)
 	case name[0] < 'a' || name[0] > 'z':
-		return fmt.Sprintf("the unit %q does not begin with one of a-z", name)
+		return fmt.Sprintf("the %s %q does not begin with one of a-z", what, name)
 	}
 	for _, r := range name {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_-", r) {
-			return fmt.Sprintf("the unit %q has a %q", name, r)
+			return fmt.Sprintf("the %s %q has a %q", what, name, r)
 		}
 	}
 	return ""

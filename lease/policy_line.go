@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"ration/algo"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 	// maxShed is the longest that one may wait before it is shed, if there is a bound.
 	maxShed = 24 * time.Hour
 	// maxClassLen is the longest name of a class, in bytes.
-	maxClassLen = 32
+	maxClassLen = algo.MaxUnitLen
 	// maxClasses is how many classes all lines of a policy may name together.
 	maxClasses = 32
 
@@ -49,22 +51,7 @@ type LineClass struct {
 }
 
 // ClassFault says what is wrong with the name of a class; empty if nothing is.
-func ClassFault(name string) string {
-	switch {
-	case name == "":
-		return "the class has no name"
-	case len(name) > maxClassLen:
-		return fmt.Sprintf("the class %.40q has %d bytes, at most %d are allowed", name, len(name), maxClassLen)
-	case name[0] < 'a' || name[0] > 'z':
-		return fmt.Sprintf("the class %q does not begin with one of a-z", name)
-	}
-	for _, c := range name {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_-", c) {
-			return fmt.Sprintf("the class %q has a %q", name, c)
-		}
-	}
-	return ""
-}
+func ClassFault(name string) string { return algo.NameFault("class", name) }
 
 // ClassRemedy says how a class is named.
 const ClassRemedy = "write 1 to 32 of a-z, 0-9, _ and -, beginning with a letter"

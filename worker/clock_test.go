@@ -168,7 +168,7 @@ func TestASuspendedWorkerTakesANewIncarnation(t *testing.T) {
 // lessor's; nothing of the old lease is spent.
 func TestNothingHeldBeforeASuspendIsSpentAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := New(generous{}, DefaultConfig())
+		w, err := New(generous(1000), DefaultConfig())
 		require.NoError(t, err)
 		defer func() { require.NoError(t, w.Close(context.Background())) }()
 		var ahead atomic.Int64
@@ -178,16 +178,16 @@ func TestNothingHeldBeforeASuspendIsSpentAfterIt(t *testing.T) {
 		}
 		l := w.Limiter("k")
 		require.NoError(t, l.Wait(t.Context()))
-		require.True(t, l.AllowN(20), "99 are at hand")
+		require.True(t, l.AllowN(10), "999 are at hand")
 		ahead.Store(int64(15 * time.Minute))
 		time.Sleep(lookEvery + 1) // within that nothing is promised
-		require.False(t, l.AllowN(50))
+		require.False(t, l.AllowN(15))
 		synctest.Wait()
-		require.EqualValues(t, 21, w.Stats().Spent)
-		require.EqualValues(t, 79, w.Stats().Expired, "counted as spent by who granted them")
+		require.EqualValues(t, 11, w.Stats().Spent)
+		require.EqualValues(t, 989, w.Stats().Expired, "counted as spent by who granted them")
 		require.NoError(t, l.Wait(t.Context()), "of a new lease")
 		time.Sleep(time.Second) // it is dated by now
-		require.EqualValues(t, 22, w.Stats().Spent)
+		require.EqualValues(t, 12, w.Stats().Spent)
 	})
 }
 

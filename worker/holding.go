@@ -15,12 +15,13 @@ import (
 //
 // taken is the number that Allow changes without the pool's owner, and has a cache
 // line of its own: of what was granted, all that is not left, and more once Allow has
-// found nothing left. The deadline, which Allow reads, never changes.
+// found nothing left. The deadline and the share, which Allow reads, never change.
 type holding struct {
 	taken atomic.Int64
 	_     [56]byte
 
 	deadline time.Duration
+	share    int64 // Allow takes no more at a time without the lock
 	id       lease.ID
 	granted  lease.Amount
 	moved    int64        // of what was granted, what is not left but by Allow
@@ -95,11 +96,15 @@ func (h *holding) put(n int64) {
 // swift is what Allow has taken.
 func (h *holding) swift() int64 { return min(h.taken.Load(), h.granted.Tokens) - h.moved }
 
+// losable is the part of a lease that Allow may take at a time without the lock: a take
+// that turns out to be no spend is lost, which a small lease cannot bear.
+const losable = 64
+
 // takeAll takes n tokens or none, for Allow, in one step that is never tried again: on
 // many cores a look before it would cost as much. Where several are asked for and others
 // leave too few between the look and the step, those few are lost.
 func (h *holding) takeAll(n int64) bool {
-	if n > 1 && h.left() < n {
+	if n > h.share || n > 1 && h.left() < n {
 		return false
 	}
 	return h.taken.Add(n) <= h.granted.Tokens

@@ -79,7 +79,7 @@ func TestLimitersOfAKeyShareItsTokensAfterItsLaneWasParked(t *testing.T) {
 		for _, keptFirst := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w, err := New(generous{}, DefaultConfig())
+					w, err := New(generous(1000), DefaultConfig())
 					require.NoError(t, err)
 					defer func() { require.NoError(t, w.Close(context.Background())) }()
 					kept := w.Limiter("k")

@@ -38,7 +38,7 @@ func TestSpendJustBeforeTheDeadlineIsOne(t *testing.T) {
 
 func TestAllowPastTheDeadlineIsNoSpend(t *testing.T) {
 	d := newDesk(t)
-	d.has(1, 10)
+	d.has(1, 100)
 	require.True(t, d.Allow(d.now, 1))
 	require.False(t, d.Allow(5*time.Second, 1))
 	require.EqualValues(t, 2, d.live.Load().swift())
@@ -47,7 +47,7 @@ func TestAllowPastTheDeadlineIsNoSpend(t *testing.T) {
 	d.Tick(d.now)
 	require.Nil(t, d.live.Load())
 	d.pass(2 * time.Second)
-	require.EqualValues(t, 8, d.Books().Expired)
+	require.EqualValues(t, 98, d.Books().Expired)
 }
 
 func TestSecondAnswerToATakenIDIsDroppedInSilence(t *testing.T) {

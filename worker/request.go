@@ -162,7 +162,7 @@ func (p *Pool) granted(now, sent time.Duration, r *request, a lease.Answer) {
 		deadline:     sent + a.TokenTTL - lease.Margin(a.TokenTTL),
 		slotDeadline: sent + a.SlotTTL - lease.Margin(a.SlotTTL),
 		idle:         a.Granted.Slots, idleSince: now,
-		run: p.spaced(),
+		run: p.spaced(), share: a.Granted.Tokens / losable,
 	}
 	if h.run && a.Granted.Tokens > 0 {
 		p.agree()

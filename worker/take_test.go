@@ -11,11 +11,11 @@ import (
 	"ration/lease"
 )
 
-// generous is a lessor that grants a hundred tokens to everybody.
-type generous struct{}
+// generous is a lessor that grants so many tokens to everybody.
+type generous int64
 
-func (generous) Acquire(_ context.Context, r lease.Request) (lease.Answer, error) {
-	return granted(r, 100, 0, rate), nil
+func (g generous) Acquire(_ context.Context, r lease.Request) (lease.Answer, error) {
+	return granted(r, int64(g), 0, rate), nil
 }
 
 func (generous) Report(context.Context, lease.Report) (lease.Reply, error) {
@@ -37,7 +37,7 @@ func TestClockIsReadAfterTheTake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, err := New(generous{}, DefaultConfig())
+				w, err := New(generous(losable*10), DefaultConfig())
 				require.NoError(t, err)
 				defer func() { require.NoError(t, w.Close(context.Background())) }()
 				var stop func() // called where the clock is read
@@ -68,7 +68,7 @@ func TestClockIsReadAfterTheTake(t *testing.T) {
 
 func TestWhatIsSeenBeforeTheClockIsReadIsNoSpend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := New(generous{}, DefaultConfig())
+		w, err := New(generous(losable*10), DefaultConfig())
 		require.NoError(t, err)
 		defer func() { require.NoError(t, w.Close(context.Background())) }()
 		var look func() // called where the clock is read
@@ -99,4 +99,42 @@ func TestWhatIsSeenBeforeTheClockIsReadIsNoSpend(t *testing.T) {
 		require.EqualValues(t, 3, h.missed.Load(), "what may be dated before its spend")
 		require.Equal(t, before-6, h.left())
 	})
+}
+
+// A take that is looked at before its clock was read is lost, so of a few tokens none
+// is taken like that.
+func TestNothingIsLostOfAFewTokens(t *testing.T) {
+	for name, c := range map[string]struct{ granted, cost, times int64 }{
+		"one by one":         {3, 1, 2},
+		"a third of a lease": {losable * 10, losable * 10 / 3, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, err := New(generous(c.granted), DefaultConfig())
+				require.NoError(t, err)
+				defer func() { require.NoError(t, w.Close(context.Background())) }()
+				l := w.Limiter("k")
+				require.NoError(t, l.Wait(t.Context()))
+				synctest.Wait()
+				lane := l.lane.Load()
+				w.clock.origin = 0
+				w.clock.boot = func() (time.Duration, bool) {
+					if lane.mu.TryLock() {
+						lane.pool.Look()
+						lane.mu.Unlock()
+					}
+					return time.Since(w.clock.base), true
+				}
+				for range c.times {
+					w.clock.looked.Store(-int64(time.Second)) // so that the clock's reading looks
+					require.True(t, l.AllowN(c.cost))
+				}
+				lane.mu.Lock()
+				defer lane.mu.Unlock()
+				held := lane.pool.Books()
+				require.EqualValues(t, 1+c.times*c.cost, held.Spent, "%+v", held)
+				require.Equal(t, held.Granted-held.Spent, held.Held, "%+v", held)
+			})
+		})
+	}
 }

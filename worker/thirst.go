@@ -175,7 +175,9 @@ func (p *Pool) publish(now time.Duration) {
 	if p.line.count == 0 && !p.closed && p.known && !p.terms.Concurrent && !p.spaced() {
 		for _, h := range p.stock {
 			if now < h.deadline && h.left() > 0 {
-				live = h
+				if h.share > 0 {
+					live = h
+				}
 				break
 			}
 		}
@@ -191,8 +193,8 @@ func (p *Pool) publish(now time.Duration) {
 		p.live.Store(live)
 	}
 	dry := p.barred(now)
-	if p.spaced() && len(p.stock) > 0 {
-		dry = unbarred // its time may have come
+	if live == nil && len(p.stock) > 0 {
+		dry = unbarred // there is something, for one who has the lock
 	}
 	if p.closed || p.line.count > 0 || p.terms.Concurrent {
 		dry = 1

@@ -121,8 +121,8 @@ func TestBacklogOfTheGoneIsDroppedUncharged(t *testing.T) {
 	})
 }
 
-// unanswered notes which requests nobody was there to answer, and how many of those were
-// answered when they were asked again.
+// unanswered notes which requests for a caller nobody was there to answer, and how many
+// of those were answered when they were asked again. A refill is given up instead.
 type unanswered struct {
 	lease.Lessor
 	mu       sync.Mutex
@@ -135,7 +135,7 @@ func (u *unanswered) Acquire(ctx context.Context, r lease.Request) (lease.Answer
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
-	case errors.Is(err, lease.ErrNoCoordinator):
+	case errors.Is(err, lease.ErrNoCoordinator) && r.Patience > worker.DefaultConfig().Pool.AskAgain:
 		u.waits[r.ID] = true
 	case err == nil && u.waits[r.ID]:
 		delete(u.waits, r.ID)
@@ -196,6 +196,14 @@ func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 		more(20)
 		s.stop()
 		s.h.Until("300 ms without a coordinator", passed(time.Now().Add(300*time.Millisecond)))
+		s.h.Until("a request that nobody answers", func() error {
+			ids.mu.Lock()
+			defer ids.mu.Unlock()
+			if len(ids.waits) == 0 {
+				return errors.New("each was answered")
+			}
+			return nil
+		})
 		s.lead(c)
 		more(20)
 		s.h.Until("what nobody answered to be answered", func() error {
@@ -204,6 +212,7 @@ func TestGapOfTheCoordinatorIsBridged(t *testing.T) {
 			if ids.answered <= round {
 				return fmt.Errorf("%d ids wait, %d were answered", len(ids.waits), ids.answered)
 			}
+			clear(ids.waits) // others may have served whom these were for
 			return nil
 		})
 	}

@@ -22,6 +22,9 @@
 // several tests, of which each has to catch it. Words are divided at spaces;
 // there is no quoting.
 //
+// A further line, First: 17, names the world of the simulation that caught the
+// mutant last. It is played before the others, for speed alone.
+//
 // To write one, make the fault, check that a test fails, and keep git diff -U2
 // below such lines; then take the fault out again.
 package main

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ type mutant struct {
 	what  string
 	by    string
 	tests [][]string // commands, from "go test" on
+	first string     // the world that the simulation plays first; "" for no matter which
 	patch []byte
 	files []string // that the patch changes, Go or Lua, as paths from the module's root
 }
@@ -73,6 +75,8 @@ func parse(name string, text []byte) (mutant, error) {
 			m.by = value
 		case "Test":
 			m.tests = append(m.tests, strings.Fields(value))
+		case "First":
+			m.first = value
 		}
 	}
 	switch {
@@ -98,7 +102,18 @@ func parse(name string, text []byte) (mutant, error) {
 	if (m.by == simulation) != (simulated == len(m.tests)) {
 		return fail("it is caught by %s, but %d of its %d tests are the simulation's", m.by, simulated, len(m.tests))
 	}
+	if _, err := strconv.ParseUint(m.first, 10, 64); m.first != "" && (err != nil || m.by != simulation) {
+		return fail("First is %s; it is the number of the world that the simulation plays first", m.first)
+	}
 	return m, nil
+}
+
+// command is what tries the mutant by one of its tests.
+func (m *mutant) command(test []string) []string {
+	if m.first == "" {
+		return test
+	}
+	return append(slices.Clone(test), "-first", m.first)
 }
 
 // script says that the fault is one of a script that Redis runs.

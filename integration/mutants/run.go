@@ -118,7 +118,7 @@ func (f fate) caught() string {
 // try runs a mutant's tests, of which each has to catch it.
 func (t trial) try(ctx context.Context, m mutant, overlay string) (f fate) {
 	for _, command := range m.tests {
-		o := test(ctx, t.root, command, overlay, t.limit)
+		o := test(ctx, t.root, m.command(command), overlay, t.limit)
 		f.took += o.took
 		if t.verbose {
 			f.printed += o.printed

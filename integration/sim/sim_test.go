@@ -21,6 +21,7 @@ import (
 var (
 	seeds = flag.Int("seeds", 80, "how many worlds to play")
 	seed  = flag.Uint64("seed", 0, "play this one only, and say more")
+	first = flag.Uint64("first", 0, "play this one of them before the others")
 )
 
 // TestSimulation plays many worlds. No limit is ever exceeded; when the faults
@@ -92,6 +93,18 @@ func replay(seed uint64) string {
 // failFast says whether go test was told to stop at the first failure.
 func failFast() bool { return flag.Lookup("test.failfast").Value.String() == "true" }
 
+// order is that of the first n worlds: by number, but for the one to play first.
+func order(n int) []uint64 {
+	worlds := make([]uint64, n)
+	for i := range worlds {
+		worlds[i] = uint64(i + 1)
+	}
+	if i := slices.Index(worlds, *first); i >= 0 {
+		worlds = slices.Insert(slices.Delete(worlds, i, i+1), 0, *first)
+	}
+	return worlds
+}
+
 // play plays the first n worlds, several at once, and gives them in order. It
 // begins no more of them than are looked at, and a few ahead.
 func play(n int) iter.Seq2[sim.Verdict, string] {
@@ -107,7 +120,7 @@ func play(n int) iter.Seq2[sim.Verdict, string] {
 		defer close(stop)
 		wg.Go(func() {
 			defer close(ahead)
-			for i := range n {
+			for _, seed := range order(n) {
 				one := make(chan played, 1)
 				select {
 				case ahead <- one:
@@ -115,7 +128,7 @@ func play(n int) iter.Seq2[sim.Verdict, string] {
 					return
 				}
 				wg.Go(func() {
-					v, broke := world(uint64(i + 1))
+					v, broke := world(seed)
 					one <- played{v, broke}
 				})
 			}

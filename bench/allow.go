@@ -56,9 +56,9 @@ func allow(bounds *measure.Bounds) error {
 	}
 	measure.Table(os.Stdout, fmt.Sprintf("%d goroutines on %d cores", runtime.GOMAXPROCS(0), runtime.NumCPU()), together)
 
-	bounds.AtMost("allow", named(alone, "Allow")/named(alone, "rate.Limiter.Allow"), 0.4)
-	bounds.AtMost("allow-all-cores", named(together, "Allow")/named(together, "rate.Limiter.Allow"), 0.5)
-	bounds.AtMost("allow-two-windows", named(alone, "Allow, two windows")/named(alone, "two rate.Limiter chained"), 0.25)
+	bounds.AtMost("allow", named(alone, "Allow").Over(named(alone, "rate.Limiter.Allow")), 0.4)
+	bounds.AtMost("allow-all-cores", named(together, "Allow").Over(named(together, "rate.Limiter.Allow")), 0.5)
+	bounds.AtMost("allow-two-windows", named(alone, "Allow, two windows").Over(named(alone, "two rate.Limiter chained")), 0.25)
 	bounds.AtMost("allow-allocations", testing.AllocsPerRun(100_000, func() { one.Allow() }), 0)
 	return nil
 }

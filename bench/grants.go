@@ -64,7 +64,7 @@ func grants(bounds *measure.Bounds) error {
 	for _, a := range []*asker{one, some} {
 		fmt.Printf("\na message of %d bytes for %d, and an answer of %s; %d outstanding\n", len(a.body()), a.leases, strings.TrimPrefix(a.echo, "echo."), a.outstanding)
 	}
-	const rounds, length = 11, 400 * time.Millisecond
+	const rounds, length = 41, 100 * time.Millisecond
 	results, err := measure.Rounds(rounds, length,
 		measure.Case{Name: "echo, nc.Request", Run: one.requests(one.echo)},
 		measure.Case{Name: "grants, nc.Request", Run: one.requests(one.acquire)},
@@ -85,7 +85,7 @@ func grants(bounds *measure.Bounds) error {
 	}
 	measure.Table(os.Stdout, "messages of one lease, between two processes", results)
 	measure.Table(os.Stdout, fmt.Sprintf("messages of %d leases; a second has %d times as many grants", many, many), together)
-	bounds.AtLeast("grants-of-echo", named(results, "echo, nc.Request")/named(results, "grants, nc.Request"), 0.75)
+	bounds.AtLeast("grants-of-echo", named(results, "echo, nc.Request").Over(named(results, "grants, nc.Request")), 0.75)
 	return nil
 }
 

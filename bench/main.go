@@ -52,7 +52,6 @@ func exit(err error) {
 }
 
 // named gives the result of a case.
-func named(results []measure.Result, name string) float64 {
-	i := slices.IndexFunc(results, func(r measure.Result) bool { return r.Name == name })
-	return results[i].Exact
+func named(results []measure.Result, name string) measure.Result {
+	return results[slices.IndexFunc(results, func(r measure.Result) bool { return r.Name == name })]
 }

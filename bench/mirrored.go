@@ -57,7 +57,7 @@ func mirrored(bounds *measure.Bounds) error {
 		}
 		fmt.Printf("  %.0f grants a script, on which Redis spends %.0f us\n", (after.grants-before.grants)/(after.scripts-before.scripts),
 			(after.micros-before.micros)/(after.scripts-before.scripts))
-		name, of := fmt.Sprintf("mirrored-grants-%d", level.outstanding), named(results, "grants in memory")/named(results, "grants mirrored")
+		name, of := fmt.Sprintf("mirrored-grants-%d", level.outstanding), named(results, "grants in memory").Over(named(results, "grants mirrored"))
 		if level.bound == 0 {
 			fmt.Printf("%s %.3f of those in memory\n", name, of)
 			continue

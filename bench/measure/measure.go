@@ -26,6 +26,18 @@ type Result struct {
 	PerSecond float64
 	// Exact is Each with its fraction of a nanosecond.
 	Exact float64
+
+	rounds []float64 // what Exact was in each
+}
+
+// Over is how many times as long a takes as b: the median over the rounds of both, each
+// of which has had the machine in much the same state for the two.
+func (a Result) Over(b Result) float64 {
+	ratios := make([]float64, len(a.rounds))
+	for i := range ratios {
+		ratios[i] = a.rounds[i] / b.rounds[i]
+	}
+	return Median(ratios)
 }
 
 // Rounds times the cases in turn, rounds times each, in rounds of about the
@@ -51,7 +63,7 @@ func Rounds(rounds int, length time.Duration, cases ...Case) ([]Result, error) {
 	results := make([]Result, len(cases))
 	for i, c := range cases {
 		each := Median(times[i])
-		results[i] = Result{Name: c.Name, Each: time.Duration(each), PerSecond: 1e9 / each, Exact: each}
+		results[i] = Result{Name: c.Name, Each: time.Duration(each), PerSecond: 1e9 / each, Exact: each, rounds: times[i]}
 	}
 	return results, nil
 }

@@ -34,6 +34,25 @@ func TestCasesTakeTurns(t *testing.T) {
 	}
 }
 
+// TestRatiosAreOfTheSameRound: a machine that is slow for a round is so for both.
+func TestRatiosAreOfTheSameRound(t *testing.T) {
+	round := map[string]time.Duration{}
+	slow := func(name string, times time.Duration) measure.Case {
+		return measure.Case{Name: name, Run: func(n int) error {
+			round[name]++
+			time.Sleep(time.Duration(n) * times * (1 + 3*(round[name]%2)) * 20 * time.Microsecond)
+			return nil
+		}}
+	}
+	results, err := measure.Rounds(7, 40*time.Millisecond, slow("a", 1), slow("b", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := results[1].Over(results[0]); got < 2 || got > 4 {
+		t.Fatalf("b takes 3 times as long as a in each round, and %v over all", got)
+	}
+}
+
 // TestAnErrorEndsTheMeasurement, and names the case.
 func TestAnErrorEndsTheMeasurement(t *testing.T) {
 	_, err := measure.Rounds(3, time.Second, measure.Case{Name: "a", Run: func(int) error { return io.ErrClosedPipe }})

@@ -168,7 +168,10 @@ func (l *Ledger) endIfOver(le *lease) {
 		l.touch(a)
 	}
 	l.remember(le.holder, le.id.Seq, nil)
-	if e, ok := l.ended.Get(le.name()); ok && le.overspent != nil {
+	if le.overspent == nil {
+		return
+	}
+	if e, ok := l.ended.Get(le.name()); ok {
 		e.over = le.overspent
 	}
 }

@@ -50,12 +50,12 @@ func (e *ending) answer() Answer {
 
 // remember keeps the answer to an id that is over.
 func (l *Ledger) remember(h *holder, seq uint64, why *refused) {
-	if _, known := l.ended.Get(name{h, seq}); known {
-		return
+	e := &ending{holder: h, seq: seq, until: l.now.Add(l.config.Memory), refused: why}
+	if !l.ended.Add(e) {
+		return // known already
 	}
 	m := &h.over
 	m.latest = l.now
-	e := &ending{holder: h, seq: seq, until: l.now.Add(l.config.Memory), refused: why}
 	if m.newest == nil {
 		m.oldest = e
 	} else {
@@ -64,7 +64,6 @@ func (l *Ledger) remember(h *holder, seq uint64, why *refused) {
 	m.newest = e
 	m.n++
 	h.tenant.ids++
-	l.ended.Put(e)
 	h.highest = max(h.highest, seq)
 	most := l.config.IDs
 	for m.n > most.Each || m.n > 0 && (l.ended.Len() > most.All || h.tenant.ids > share(most.All)) {

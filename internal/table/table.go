@@ -59,18 +59,28 @@ func (t *Table[K, V]) All() iter.Seq[V] {
 
 // Put adds a value, in the place of the one that has its key if there is one.
 func (t *Table[K, V]) Put(v V) {
+	if at := t.enter(v); at != nil {
+		*at = v
+	}
+}
+
+// Add adds a value, or is false if there is one that has its key.
+func (t *Table[K, V]) Add(v V) bool { return t.enter(v) == nil }
+
+// enter adds a value, or gives where there is one that has its key.
+func (t *Table[K, V]) enter(v V) *V {
 	key := t.key(v)
 	h := maphash.Comparable(t.seed, key)
 	p := &t.parts[h%parts]
 	if at, ok := t.find(p, h, key); ok {
-		p.values[at] = v
-		return
+		return &p.values[at]
 	}
 	if 5*(p.n+1) > 4*len(p.tags) {
 		t.resize(p, max(4, len(p.tags)+len(p.tags)/2))
 	}
 	p.add(tag(h), v)
 	t.n++
+	return nil
 }
 
 // Delete takes out the value of a key, if there is one.

@@ -26,6 +26,12 @@ func TestTableIsAMap(t *testing.T) {
 			e, ok := got.Get(key)
 			require.Equal(t, want[key], e, "step %d: %s", step, key)
 			require.Equal(t, want[key] != nil, ok)
+		case n == 9:
+			e := &entry{key, step}
+			require.Equal(t, want[key] == nil, got.Add(e), "step %d: %s", step, key)
+			if want[key] == nil {
+				want[key] = e
+			}
 		case n < 4 || shrinks:
 			got.Delete(key)
 			delete(want, key)

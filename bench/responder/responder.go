@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 
@@ -74,16 +73,6 @@ func respond(text string) error {
 	var config Config
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return err
-	}
-	if d := os.Getenv("MBPROF"); d != "" {
-		name := "plain"
-		if config.Redis != "" {
-			name = "kept"
-		}
-		f, _ := os.Create(d + "/" + name + ".prof")
-		_ = pprof.StartCPUProfile(f)
-		defer f.Close()
-		defer pprof.StopCPUProfile()
 	}
 	c, closeMirror, err := config.coordinator()
 	if err != nil {

@@ -70,13 +70,16 @@ func (l *lessor) learned(t *lease.Turn, found string, err error) {
 	l.unknown = nil
 }
 
-func (l *lessor) apply(t *lease.Turn) {
+func (l *lessor) apply(t *lease.Turn, recorded []func()) {
 	l.mirror(t, func(lease.Epoch) call {
 		sent := *t // what is late has its old content
 		return func(ctx context.Context, m *coordinator.Memory) error { return m.Apply(ctx, &sent) }
 	}, func() {
 		l.applied = t.Seq
 		l.course.Applied(l.ledger, t)
+		for _, done := range recorded {
+			done()
+		}
 		l.deliver(t)
 	})
 }

@@ -16,11 +16,17 @@ type site struct {
 	holders  map[lease.Holder]*holder
 	walls    walls
 	steady   bool // nobody takes over, since windows begin by ledger time
-	outage   bool // all coordinators are down, and none has led since
+	pauses   pauses
+	granted  map[string]bool // ids, with their keys
+	outage   bool            // all coordinators are down, and none has led since
 }
 
 func newSite(w *World, p *lease.Policy, c Contract) *site {
-	s := &site{world: w, contract: c, store: newStore(w), holders: map[lease.Holder]*holder{}}
+	s := &site{
+		world: w, contract: c, store: newStore(w), holders: map[lease.Holder]*holder{},
+		pauses: pauses{}, granted: map[string]bool{},
+	}
+	s.store.restarted = func() { clear(s.pauses) } // pauses may be lost with it
 	cfg := lease.DefaultConfig()
 	if w.rand.IntN(2) == 0 {
 		w.count("little room")

@@ -70,7 +70,7 @@ func (l *lessor) lead(seat lease.Seat) {
 		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
 	}
 	l.heardAt, l.pulse = l.elapsed(), lease.Pulse{}
-	l.in, l.busy, l.unknown = nil, false, nil
+	l.in, l.acts, l.busy, l.unknown = nil, nil, false, nil
 	clear(l.givenUp)
 	led := l.course
 	l.after(l.world.between(0, 5*time.Millisecond), func() {
@@ -99,10 +99,11 @@ func (l *lessor) end() {
 		return
 	}
 	l.past = append(l.past, l.ledger.Stats())
-	l.course, l.serving, l.busy, l.in = nil, false, false, nil
+	l.course, l.serving, l.busy, l.in, l.acts = nil, false, false, nil, nil
 	l.turning = false
 	clear(l.answers)
 	clear(l.replies)
+	clear(l.keys)
 }
 
 // renew shows that the leader lives. Who cannot be asked gives up.

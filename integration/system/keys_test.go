@@ -73,8 +73,7 @@ func newKeysSite(t *testing.T) *keysSite {
 	return k
 }
 
-// spend spends one token of a key, and gives the refusal if there is none left. Wait would
-// do, but for the token that it loses where it is held up in the midst of a take.
+// spend spends one token of a key, and gives the refusal if there is none left.
 func (k *keysSite) spend(key string) error {
 	l, err := k.client.Limiter(key)
 	if err != nil {
@@ -82,11 +81,7 @@ func (k *keysSite) spend(key string) error {
 	}
 	ctx, cancel := soon(harness.Patience) // an hour is known to be more
 	defer cancel()
-	h, err := l.Acquire(ctx, 1)
-	if err == nil {
-		h.Finish()
-	}
-	return err
+	return l.Wait(ctx)
 }
 
 // shown is a key as the status tells it.

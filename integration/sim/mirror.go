@@ -112,7 +112,12 @@ func (l *lessor) winBack(t *lease.Turn, then func()) {
 			later(err)
 			return
 		}
-		next, already, err := l.course.Bid(l.ledger, seen, l.instant(), l.wall(), l.world.rand.Uint64())
+		heard := l.site.heard(l, led.Epoch())
+		if !heard.Connected {
+			later(errAway)
+			return
+		}
+		next, already, err := l.course.Bid(l.ledger, seen, heard, l.instant(), l.wall(), l.world.rand.Uint64())
 		switch {
 		case err != nil:
 			later(err)

@@ -117,10 +117,15 @@ func about(acts []told) (keys []lease.Key) {
 	return keys
 }
 
-// perform does acts before a turn of that instant, and gives what is to be done when it is
-// recorded.
-func (l *lessor) perform(acts []told, now algo.Instant) (recorded []func()) {
-	order := turnOrder{l.course.Epoch().Number, l.applied + 1}
+// performed is an act that was done, and what is to be done when it is recorded.
+type performed struct {
+	act   lease.Act
+	pause *lease.Pause
+	then  func()
+}
+
+// perform does acts before a turn of that instant.
+func (l *lessor) perform(acts []told, now algo.Instant) (all []performed) {
 	for _, x := range acts {
 		if x.act.Verb == lease.VerbCharge && x.act.Key == l.site.charged() && !l.room(x.act, now) {
 			l.world.count("charge without room")
@@ -134,14 +139,26 @@ func (l *lessor) perform(acts []told, now algo.Instant) (recorded []func()) {
 		if err != nil { // there may be no room for the key
 			continue
 		}
-		l.site.pauses.performed(x.act, order)
-		recorded = append(recorded, func() {
+		all = append(all, performed{x.act, acted.Pause, func() {
 			if x.act.Verb == lease.VerbCharge && x.act.Key == l.site.charged() && !acted.Again {
 				l.world.count("charge")
 				l.world.charges = append(l.world.charges, oracle.Spend{Key: string(x.act.Key), At: at, Cost: x.act.N, Done: at})
 			}
-			l.site.pauses.recorded(x.act, order, acted.Pause)
 			x.done()
+		}})
+	}
+	return all
+}
+
+// ordered notes in which turn acts were done, and gives what is to be done when that is
+// recorded.
+func (l *lessor) ordered(t *lease.Turn, all []performed) (recorded []func()) {
+	order := orderOf(t)
+	for _, x := range all {
+		l.site.pauses.performed(x.act, order)
+		recorded = append(recorded, func() {
+			l.site.pauses.recorded(x.act, order, x.pause)
+			x.then()
 		})
 	}
 	return recorded
@@ -165,6 +182,9 @@ func (l *lessor) room(a lease.Act, now algo.Instant) bool {
 
 // turnOrder is the place of a turn among all that are recorded.
 type turnOrder struct{ epoch, seq uint64 }
+
+// orderOf gives the place of a turn that is numbered.
+func orderOf(t *lease.Turn) turnOrder { return turnOrder{t.Epoch.Number, t.Seq} }
 
 func (t turnOrder) before(u turnOrder) bool {
 	return t.epoch < u.epoch || t.epoch == u.epoch && t.seq < u.seq
@@ -208,7 +228,7 @@ func (p pauses) binds(k lease.Key, order turnOrder, now algo.Instant) bool {
 
 // holdToPauses requires that nothing is granted anew of what is paused.
 func (l *lessor) holdToPauses(t *lease.Turn) {
-	order := turnOrder{l.course.Epoch().Number, l.applied + 1}
+	order := orderOf(t)
 	for _, a := range t.Answers {
 		key, ok := l.keys[a.Ticket]
 		if !ok || a.Answer.Outcome != lease.Granted {

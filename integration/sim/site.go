@@ -66,7 +66,13 @@ func (s *site) heard(by *lessor, epoch lease.Epoch) (h coordinator.Heard) {
 			h.Silent = h.Silent && !l.serving // its subscription is there
 		default:
 			number, _ := l.candidate.Known()
+			if l.course != nil { // which it may have won anew
+				number = max(number, l.course.Epoch().Number)
+			}
 			h.Number = max(h.Number, number)
+			if l.serving {
+				h.Led = max(h.Led, l.course.Epoch().Number)
+			}
 			h.Silent = h.Silent && !l.serving
 			h.Served = h.Served || l.serving && (l.course.Epoch() == epoch || epoch == lease.Epoch{})
 		}

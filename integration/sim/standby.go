@@ -70,7 +70,7 @@ func (l *lessor) lead(seat lease.Seat) {
 		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
 	}
 	l.heardAt, l.pulse = l.elapsed(), lease.Pulse{}
-	l.in, l.acts, l.busy, l.unknown = nil, nil, false, nil
+	l.in, l.acts, l.busy, l.unknown, l.applied = nil, nil, false, nil, 0
 	clear(l.givenUp)
 	led := l.course
 	l.after(l.world.between(0, 5*time.Millisecond), func() {

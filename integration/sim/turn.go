@@ -20,16 +20,17 @@ func (l *lessor) turn() {
 
 func (l *lessor) step(in []lease.Message, acts []told) {
 	now := l.instant()
-	recorded := l.perform(acts, now)
+	done := l.perform(acts, now)
 	l.ledger.Wall(now, l.wall())
 	l.site.walls.looked(l)
 	t := l.ledger.Turn(now, in)
 	l.holdTo(t, in)
-	l.holdToPauses(t)
 	if t.Instant%32 == 0 {
 		l.check()
 	}
 	l.course.Number(l.ledger, t, l.wall())
+	recorded := l.ordered(t, done)
+	l.holdToPauses(t)
 	l.apply(t, recorded)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ration/algo"
+	"ration/coordinator"
 	"ration/integration/oracle"
 	"ration/lease"
 )
@@ -155,7 +156,7 @@ func (l *lessor) perform(acts []told, now algo.Instant) (all []performed) {
 func (l *lessor) ordered(t *lease.Turn, all []performed) (recorded []func()) {
 	order := orderOf(t)
 	for _, x := range all {
-		l.site.pauses.performed(x.act, order)
+		l.site.pauses.performed(x.act, order, l.course)
 		recorded = append(recorded, func() {
 			l.site.pauses.recorded(x.act, order, x.pause)
 			x.then()
@@ -196,13 +197,15 @@ type pauses map[lease.Key]pausing
 type pausing struct {
 	order turnOrder
 	sure  bool
-	pause *lease.Pause // nil for none
+	pause *lease.Pause        // nil for none
+	by    *coordinator.Course // under which it was done
+	lost  bool                // the store may have lost it since, and no other leader has it
 }
 
 // performed says that it is not known what a key is by now: whether it is recorded is to come.
-func (p pauses) performed(a lease.Act, order turnOrder) {
+func (p pauses) performed(a lease.Act, order turnOrder, by *coordinator.Course) {
 	if (a.Verb == lease.VerbPause || a.Verb == lease.VerbResume) && !order.before(p[a.Key].order) {
-		p[a.Key] = pausing{order: order}
+		p[a.Key] = pausing{order: order, by: by}
 	}
 }
 
@@ -210,16 +213,28 @@ func (p pauses) recorded(a lease.Act, order turnOrder, pause *lease.Pause) {
 	if a.Verb == lease.VerbResume {
 		pause = nil
 	}
-	if (a.Verb == lease.VerbPause || a.Verb == lease.VerbResume) && order == p[a.Key].order {
-		p[a.Key] = pausing{order, true, pause}
+	x := p[a.Key]
+	if (a.Verb == lease.VerbPause || a.Verb == lease.VerbResume) && order == x.order {
+		x.sure, x.pause = true, pause
+		p[a.Key] = x
 	}
 }
 
-// binds says that a key is surely paused in a turn, since it was recorded before.
-func (p pauses) binds(k lease.Key, order turnOrder, now algo.Instant) bool {
+// restarted says that the store may have lost what it had: no leader but that which did it is
+// held to a pause.
+func (p pauses) restarted() {
+	for k, x := range p {
+		x.lost = true
+		p[k] = x
+	}
+}
+
+// binds says that a key is surely paused in a turn of a leadership, since it was recorded
+// before.
+func (p pauses) binds(k lease.Key, order turnOrder, by *coordinator.Course, now algo.Instant) bool {
 	for prefix := range k.Prefixes() {
 		x := p[prefix]
-		if x.sure && x.pause != nil && x.order.before(order) && (x.pause.Until == 0 || now.Before(x.pause.Until)) {
+		if x.sure && (!x.lost || x.by == by) && x.pause != nil && x.order.before(order) && (x.pause.Until == 0 || now.Before(x.pause.Until)) {
 			return true
 		}
 	}
@@ -235,7 +250,7 @@ func (l *lessor) holdToPauses(t *lease.Turn) {
 			continue
 		}
 		id := string(key) + " " + a.Answer.ID.String()
-		if !l.site.granted[id] && l.site.pauses.binds(key, order, t.Instant) {
+		if !l.site.granted[id] && l.site.pauses.binds(key, order, l.course, t.Instant) {
 			l.say("%s of %s was granted while it is paused", a.Answer.ID, key)
 		}
 		l.site.granted[id] = true

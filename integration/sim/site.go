@@ -26,7 +26,7 @@ func newSite(w *World, p *lease.Policy, c Contract) *site {
 		world: w, contract: c, store: newStore(w), holders: map[lease.Holder]*holder{},
 		pauses: pauses{}, granted: map[string]bool{},
 	}
-	s.store.restarted = func() { clear(s.pauses) } // pauses may be lost with it
+	s.store.restarted = s.pauses.restarted
 	cfg := lease.DefaultConfig()
 	if w.rand.IntN(2) == 0 {
 		w.count("little room")

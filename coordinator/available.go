@@ -191,7 +191,7 @@ func (m *mirror) seize(ctx context.Context, l *lease.Ledger, turn *lease.Turn, d
 			m.seize(ctx, l, turn, do)
 			return nil
 		}
-		heard := m.leader.config.Hear(lease.Seat{Epoch: m.course.Epoch()})
+		heard := m.leader.hear()
 		next, has, err := m.course.Bid(l, seen, heard, m.leader.clock.now(), wall(), mark())
 		switch {
 		case err != nil:

@@ -193,7 +193,7 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		if err != nil {
 			return err
 		}
-		heard := m.leader.config.Hear(lease.Seat{Epoch: m.course.Epoch()})
+		heard := m.leader.hear()
 		if !heard.Connected { // somebody may have led since, who is not heard
 			return errDeaf
 		}

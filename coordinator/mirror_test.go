@@ -77,10 +77,15 @@ func TestMirrorThatForgotIsWrittenBack(t *testing.T) {
 // another has led since. Who does not know what that one granted does not write back what it
 // knows itself, nor does who cannot hear of it. When nobody else does, all counts as spent.
 func TestLedgerOfAnEarlierEpochIsNotWrittenBack(t *testing.T) {
-	for name, since := range map[string]func(own uint64) coordinator.Heard{
-		"another has seen a later epoch": func(own uint64) coordinator.Heard { return coordinator.Heard{Connected: true, Number: own + 1} },
-		"another leads":                  func(own uint64) coordinator.Heard { return coordinator.Heard{Connected: true, Number: own, Led: own} },
-		"nothing is heard":               func(uint64) coordinator.Heard { return coordinator.Heard{} },
+	for name, since := range map[string]func(own uint64) []coordinator.Heard{
+		"another has seen a later epoch": func(own uint64) []coordinator.Heard { return []coordinator.Heard{{Connected: true, Number: own + 1}} },
+		"another had": func(own uint64) []coordinator.Heard {
+			return []coordinator.Heard{{Connected: true, Number: own + 1}, {Connected: true}}
+		},
+		"another leads": func(own uint64) []coordinator.Heard {
+			return []coordinator.Heard{{Connected: true, Number: own, Led: own}}
+		},
+		"nothing is heard": func(uint64) []coordinator.Heard { return []coordinator.Heard{{}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -98,8 +103,11 @@ func TestLedgerOfAnEarlierEpochIsNotWrittenBack(t *testing.T) {
 					memory.Forget()
 					granted(ctx, t, l, request(2, 0))
 					own = l.Epoch().Number
-					around := since(own)
-					heard.Store(&around)
+					var around coordinator.Heard
+					for _, around = range since(own) {
+						heard.Store(&around)
+						time.Sleep(2 * cfg.RenewEvery)
+					}
 					memory.Forget()
 					_, err := l.Acquire(ctx, request(3, time.Minute))
 					require.ErrorIs(t, err, lease.ErrStopped)

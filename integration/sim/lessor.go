@@ -25,6 +25,7 @@ type lessor struct {
 	began   time.Duration // and of its own clock
 	origin  algo.Instant
 	heardAt time.Duration // when it could be asked last
+	later   uint64        // the highest epoch that the other was ever heard to have seen
 	pulse   lease.Pulse
 	applied uint64
 	unknown *lease.Turn // of which it is not known whether it is recorded
@@ -73,6 +74,14 @@ func (l *lessor) crash(down time.Duration) {
 	l.candidate = newCandidate()
 	l.booted()
 	l.after(0, l.stand)
+}
+
+// hear gives what is heard of the other, and the highest epoch that ever was.
+func (l *lessor) hear() coordinator.Heard {
+	h := l.site.heard(l, l.course.Epoch())
+	l.later = max(l.later, h.Number)
+	h.Number = l.later
+	return h
 }
 
 // instant is ledger time.

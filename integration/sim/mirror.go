@@ -112,7 +112,7 @@ func (l *lessor) winBack(t *lease.Turn, then func()) {
 			later(err)
 			return
 		}
-		heard := l.site.heard(l, led.Epoch())
+		heard := l.hear()
 		if !heard.Connected {
 			later(errAway)
 			return

@@ -69,7 +69,7 @@ func (l *lessor) lead(seat lease.Seat) {
 	if l.site.steady {
 		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
 	}
-	l.heardAt, l.pulse = l.elapsed(), lease.Pulse{}
+	l.heardAt, l.pulse, l.later = l.elapsed(), lease.Pulse{}, 0
 	l.in, l.acts, l.busy, l.unknown, l.applied = nil, nil, false, nil, 0
 	clear(l.givenUp)
 	led := l.course
@@ -112,7 +112,7 @@ func (l *lessor) renew(led *coordinator.Course) {
 		return
 	}
 	l.after(renewEvery, func() { l.renew(led) })
-	if !l.world.net.severed(&l.host) {
+	if l.hear().Connected {
 		l.heardAt = l.elapsed()
 	} else if l.elapsed()-l.heardAt > seatTTL/4 && !l.busy {
 		l.world.count("deaf leader resigns")

@@ -30,6 +30,9 @@ var (
 	// ErrPermission says that NATS forbids it: the credentials, or to publish or to
 	// subscribe; the error names the subject.
 	ErrPermission error = bus.ErrPermission
+	// ErrPaused says that an operator has paused the key or a prefix of it; the error is a
+	// *Refused, which says why.
+	ErrPaused error = lease.ErrPaused
 	// ErrBadKey says that a key is empty, too long or has an empty segment.
 	ErrBadKey error = lease.ErrBadKey
 )
@@ -45,6 +48,8 @@ type Refused struct {
 	// the rule is a quota, fixed for a day or more, and not a rate.
 	Plan  string
 	Quota bool
+	// Pause says since when, by whom and why an operator has paused Key; empty if none has.
+	Pause string
 	// Class is the class whose part of the line is full, or which no line has.
 	Class string
 	// Wait is how long to wait before it works, if nobody else takes; 0 if that
@@ -58,7 +63,10 @@ type Refused struct {
 
 func (r *Refused) Error() string {
 	text := "ration: refused: " + strings.TrimPrefix(r.Reason.Error(), "lease: ")
-	if r.Rule != "" {
+	switch {
+	case r.Pause != "":
+		text += fmt.Sprintf(": %q %s", r.Key, r.Pause)
+	case r.Rule != "":
 		text += ": " + (&lease.Refusal{Rule: r.Rule, Plan: r.Plan, Quota: r.Quota, Key: lease.Key(r.Key)}).Binds()
 	}
 	if r.Class != "" {
@@ -92,6 +100,9 @@ func outward(err error) error {
 		r := &Refused{Key: string(refused.Key), Rule: refused.Rule, Plan: refused.Plan, Quota: refused.Quota, Class: refused.Class, Wait: refused.Wait, Never: refused.Never(), Reason: refused.Reason}
 		if r.Never {
 			r.Wait = 0
+		}
+		if refused.Pause != nil {
+			r.Pause = refused.Pause.String()
 		}
 		return r
 	}

@@ -166,3 +166,11 @@ func (w *Window) Wait(now Instant, n int64, due []Due) (wait time.Duration, ok b
 	}
 	return until(now, w.seen, at), true
 }
+
+// Forget counts all that is spent as come back: what is free, or held, is as it was else.
+func (w *Window) Forget(now Instant) {
+	fresh := w.spec.Window(max(now, w.seen))
+	st := fresh.State(now)
+	st.Held = w.held
+	*w = w.spec.Restore(st)
+}

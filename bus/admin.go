@@ -152,7 +152,7 @@ func (s *serving) withdraw() {
 	}
 	// Its last question may be under way, on a goroutine of the connection.
 	s.clerk.close()
-	s.resets.close()
+	s.acts.close()
 }
 
 func (s *serving) statistics() statistics {

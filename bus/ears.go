@@ -177,9 +177,10 @@ func (e *Ears) ask() {
 			if time.Since(e.began) < helloWait {
 				every = helloWait / 4
 			}
-			// What others go by when they share the partitions out is told at once.
+			// What others go by when they share the partitions out, or win a mirror back, is
+			// told at once.
 			known := e.cfg.Known()
-			if time.Since(hello) >= every || known.Leads != said.Leads || known.Claims != said.Claims {
+			if time.Since(hello) >= every || known.Number != said.Number || known.Leads != said.Leads || known.Claims != said.Claims {
 				hello, said = time.Now(), known
 				_ = e.nc.PublishRequest(helloSubject(e.cfg.Cell, e.cfg.Partition), e.inbox+".hello", e.hello(known))
 			}

@@ -69,6 +69,7 @@ func (c *cast) play(ctx context.Context) error {
 				Lessor: granting(), Ready: func() { close(ready) },
 				Status:     func(context.Context, lease.Key) (any, error) { return []byte(`{}`), nil },
 				ResetClock: func(context.Context) (any, error) { return []byte(`{}`), nil },
+				Act:        func(context.Context, lease.Act) (any, error) { return []byte(`{}`), nil },
 				Recalls: func(ctx context.Context, got func(lease.Recall)) error {
 					for ctx.Err() == nil {
 						got(lease.Recall{Holder: holder, Key: "acme", Slots: 1})
@@ -136,6 +137,18 @@ func (c *cast) play(ctx context.Context) error {
 			},
 			func() error { _, err := NewClient(people, ClientConfig{}).Status(ctx, ""); return err },
 			func() error { _, err := NewClient(people, ClientConfig{}).ResetClock(ctx, 0); return err },
+			func() error {
+				for _, verb := range lease.Verbs {
+					a := lease.Act{Verb: verb, Key: "acme"}
+					if verb == lease.VerbCharge {
+						a.ID, a.N = "a", 1
+					}
+					if _, err := NewClient(people, ClientConfig{}).Act(ctx, a); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
 			func() error { _, err := people.RequestWithContext(ctx, "$SRV.INFO.ration", nil); return err },
 		}
 		for _, step := range steps {

@@ -41,6 +41,9 @@ type ServeConfig struct {
 	// ResetClock takes the wall clock for calendar time, and gives what that has changed, as
 	// Status does. With nil it is not served.
 	ResetClock func(ctx context.Context) (any, error)
+	// Act does what an operator asks of a key, and gives what that has changed, as Status
+	// does. With nil it is not served.
+	Act func(ctx context.Context, a lease.Act) (any, error)
 	// Recalls calls got for each recall, whoever its holder is, until ctx
 	// ends. got does not block. With nil no recalls are published.
 	Recalls func(ctx context.Context, got func(lease.Recall)) error
@@ -155,7 +158,7 @@ func (s *serving) start(ctx context.Context) error {
 	if err := s.answerPings(n); err != nil {
 		return fmt.Errorf("bus: subscribing to pings of partition %d: %w", n, err)
 	}
-	if err := s.answerResets(ctx); err != nil {
+	if err := s.answerActs(ctx); err != nil {
 		return fmt.Errorf("bus: subscribing to resets of partition %d: %w", n, err)
 	}
 	if err := s.announce(ctx); err != nil {

@@ -22,7 +22,7 @@ type serving struct {
 
 	questions *nats.Subscription // for the status
 	clerk     *clerk
-	resets    resets
+	acts      acts
 
 	// cut ends the scope of requests under way, which outlives that of serving
 	// by the grace.

@@ -96,6 +96,9 @@ func (w *writer) refusal(r lease.Refusal) {
 		if r.Wait != 0 {
 			w.duration("wait", r.Wait)
 		}
+		if r.Pause != nil {
+			w.pause(r.Pause)
+		}
 	})
 }
 
@@ -210,6 +213,9 @@ func readRefusal(raw []byte, to *lease.Refusal) error {
 			return true, readText(raw, &to.Class)
 		case "wait":
 			return true, readDuration(raw, &to.Wait)
+		case "pause":
+			to.Pause = new(lease.Pause)
+			return true, readPause(raw, to.Pause)
 		}
 		return false, nil
 	}, "reason")

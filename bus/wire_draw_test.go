@@ -79,6 +79,9 @@ func (d draw) answer() lease.Answer {
 	}
 	if a.Outcome == lease.Refused {
 		a.Refusal = lease.Refusal{Reason: lease.ErrTooLate, Rule: "10/1s", Plan: "free", Quota: true, Class: []string{"", "standard"}[d.IntN(2)], Wait: d.duration()}
+		if d.IntN(3) == 0 {
+			a.Refusal.Pause = &lease.Pause{Since: algo.Instant(d.Int64()), By: []string{"", "b"}[d.IntN(2)], Reason: []string{"", "\"ä\""}[d.IntN(2)]}
+		}
 		if d.IntN(2) == 0 {
 			a.Refusal.Key = d.key()
 		}

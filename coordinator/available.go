@@ -191,7 +191,8 @@ func (m *mirror) seize(ctx context.Context, l *lease.Ledger, turn *lease.Turn, d
 			m.seize(ctx, l, turn, do)
 			return nil
 		}
-		next, has, err := m.course.Bid(l, seen, m.leader.clock.now(), wall(), mark())
+		heard := m.leader.hear()
+		next, has, err := m.course.Bid(l, seen, heard, m.leader.clock.now(), wall(), mark())
 		switch {
 		case err != nil:
 			return err

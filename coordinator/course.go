@@ -91,11 +91,17 @@ func (c *Course) Again(err error) bool {
 // Bid says with which seat to campaign for one that was seen so at now, under a random
 // mark. It gives lease.ErrFenced where another has led since. Where won is true the seat
 // is the leader's already.
-func (c *Course) Bid(l *lease.Ledger, seen lease.Seat, now, wall algo.Instant, mark uint64) (next lease.Seat, won bool, err error) {
+//
+// That another has led since may have been lost with the rest: this ledger lacks what that
+// one granted, and is not written back where others know of a later epoch, or lead beside.
+func (c *Course) Bid(l *lease.Ledger, seen lease.Seat, heard Heard, now, wall algo.Instant, mark uint64) (next lease.Seat, won bool, err error) {
+	own := c.seat.Epoch.Number
 	switch {
 	case c.bid.Number > 0 && seen.Epoch == c.bid:
 		return seen, true, nil
-	case seen.Epoch.Number >= c.seat.Epoch.Number && seen.Epoch != c.seat.Epoch:
+	case seen.Epoch.Number >= own && seen.Epoch != c.seat.Epoch:
+		return seen, false, lease.ErrFenced
+	case heard.Led >= own, heard.Number > max(own, c.bid.Number): // others may have seen its bid
 		return seen, false, lease.ErrFenced
 	}
 	next = c.seat

@@ -23,6 +23,7 @@ type envelope struct {
 	reply    func(lease.Reply, error)
 	look     func(now algo.Instant, l *lease.Ledger)
 	change   func(l *lease.Ledger)
+	about    lease.Key // that the change is about; empty for none
 	looked   func(error)
 }
 

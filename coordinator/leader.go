@@ -23,6 +23,7 @@ type Leader struct {
 	holders atomic.Int64  // known after it
 	stopped chan struct{} // closed when no more turns are taken
 	behind  atomic.Pointer[Behind]
+	later   atomic.Uint64 // the highest epoch that others were ever heard to have seen
 
 	recalls recalls
 }
@@ -59,6 +60,20 @@ func (l *Leader) Behind() (Behind, bool) {
 // most, for who waits longer asks again anyhow.
 func (l *Leader) Spread() time.Duration {
 	return min(time.Second, time.Duration(l.seat.Pulse.Holders)*50*time.Microsecond)
+}
+
+// hear gives what is heard of others: of their epochs, all that ever was, since who has led
+// meanwhile may be heard no more.
+func (l *Leader) hear() Heard {
+	h := l.config.Hear(lease.Seat{Epoch: l.Epoch()})
+	for was := l.later.Load(); h.Number != was; was = l.later.Load() {
+		if h.Number < was {
+			h.Number = was
+		} else {
+			l.later.CompareAndSwap(was, h.Number)
+		}
+	}
+	return h
 }
 
 // poke asks for a turn although nothing has come.

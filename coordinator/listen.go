@@ -37,7 +37,7 @@ func (c *Coordinator) listen(ctx context.Context, l *Leader) error {
 		passed := min(now.Sub(looked), 2*c.config.RenewEvery)
 		looked = now
 		c.number.Store(max(c.number.Load(), epoch.Number)) // it may have been won anew, and others compare it
-		around := c.config.Hear(lease.Seat{Epoch: epoch})
+		around := l.hear()
 		for _, r := range around.Rivals {
 			if r.Leads {
 				return r.error(c.mirror.Load())

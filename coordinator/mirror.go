@@ -193,7 +193,11 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		if err != nil {
 			return err
 		}
-		next, won, err := m.course.Bid(l, seen, m.leader.clock.now(), wall(), mark())
+		heard := m.leader.hear()
+		if !heard.Connected { // somebody may have led since, who is not heard
+			return errDeaf
+		}
+		next, won, err := m.course.Bid(l, seen, heard, m.leader.clock.now(), wall(), mark())
 		if err == nil && !won {
 			err = m.leader.config.Elector.Campaign(ctx, seen, next)
 		}

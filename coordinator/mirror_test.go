@@ -73,6 +73,57 @@ func TestMirrorThatForgotIsWrittenBack(t *testing.T) {
 	})
 }
 
+// TestLedgerOfAnEarlierEpochIsNotWrittenBack: a mirror has forgotten all, and with it that
+// another has led since. Who does not know what that one granted does not write back what it
+// knows itself, nor does who cannot hear of it. When nobody else does, all counts as spent.
+func TestLedgerOfAnEarlierEpochIsNotWrittenBack(t *testing.T) {
+	for name, since := range map[string]func(own uint64) []coordinator.Heard{
+		"another has seen a later epoch": func(own uint64) []coordinator.Heard { return []coordinator.Heard{{Connected: true, Number: own + 1}} },
+		"another had": func(own uint64) []coordinator.Heard {
+			return []coordinator.Heard{{Connected: true, Number: own + 1}, {Connected: true}}
+		},
+		"another leads": func(own uint64) []coordinator.Heard {
+			return []coordinator.Heard{{Connected: true, Number: own, Led: own}}
+		},
+		"nothing is heard": func(uint64) []coordinator.Heard { return []coordinator.Heard{{}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := config(t, `limits: [{key: k, rules: [5/1h]}]`)
+				memory := coordinator.NewMemory()
+				cfg.Mirror, cfg.Elector = memory, memory
+				var heard atomic.Pointer[coordinator.Heard]
+				heard.Store(&coordinator.Heard{Connected: true})
+				hear := func() coordinator.Heard { return *heard.Load() }
+				heeding(t, cfg, hear, func(ctx context.Context, t *testing.T, _ *coordinator.Coordinator, leaders <-chan *coordinator.Leader) {
+					l := <-leaders
+					own := l.Epoch().Number
+					heard.Store(&coordinator.Heard{Connected: true, Number: own}) // others know this one
+					granted(ctx, t, l, request(1, 0))
+					memory.Forget()
+					granted(ctx, t, l, request(2, 0))
+					own = l.Epoch().Number
+					var around coordinator.Heard
+					for _, around = range since(own) {
+						heard.Store(&around)
+						time.Sleep(2 * cfg.RenewEvery)
+					}
+					memory.Forget()
+					_, err := l.Acquire(ctx, request(3, time.Minute))
+					require.ErrorIs(t, err, lease.ErrStopped)
+					around.Connected, around.Led = true, 0
+					heard.Store(&around)
+					l = <-leaders
+					require.Greater(t, l.Epoch().Number, own)
+					a, err := l.Acquire(ctx, request(4, 0))
+					require.NoError(t, err)
+					require.Equal(t, lease.Refused, a.Outcome)
+				})
+			})
+		})
+	}
+}
+
 // TestWhatNobodyRemembersCountsAsSpent: a mirror forgets while only a standby lives that
 // has seen it. Every key is full until its window has passed, also in the mirror.
 func TestWhatNobodyRemembersCountsAsSpent(t *testing.T) {

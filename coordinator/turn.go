@@ -114,6 +114,16 @@ func (t *turns) add(m lease.Message, from route) {
 	t.in, t.from = append(t.in, m), append(t.from, from)
 }
 
+// about gives the keys that changes are about.
+func (t *turns) about() (keys []lease.Key) {
+	for i := range t.came {
+		if e := &t.came[i]; e.about != "" {
+			keys = append(keys, e.about)
+		}
+	}
+	return keys
+}
+
 // stop tells all who wait that no more turns are taken.
 func (t *turns) stop() {
 	rest := t.leader.inbox.close()
@@ -130,7 +140,7 @@ func (t *turns) stop() {
 
 // step takes a turn: load, read the instant, step the ledger, record, answer.
 func (t *turns) step(ctx context.Context) error {
-	switch err := t.mirror.load(ctx, t.ledger, t.ledger.Unloaded(t.in)); {
+	switch err := t.mirror.load(ctx, t.ledger, t.ledger.Unloaded(t.in, t.about()...)); {
 	case errors.Is(err, errAway):
 		t.withhold()
 	case err != nil:

@@ -23,6 +23,7 @@ type contract struct {
 	guard   time.Duration
 	rules   []*contractRule
 	slots   bool          // whether a rule counts slots
+	named   bool          // whether a limit or a plan binds; else only acts have made the account
 	class   string        // that of the plan, above which nobody is; empty for none
 	classes []rankedClass // that the line names, first drained first
 	bound   int           // of a line that names none; below 0 for that of the config
@@ -45,7 +46,7 @@ type contractRule struct {
 }
 
 func newContract(b Binding, ppm int64, d *dial) *contract {
-	c := &contract{guard: b.Guard(), bound: -1, lower: defaultLower}
+	c := &contract{guard: b.Guard(), named: b != Binding{}, bound: -1, lower: defaultLower}
 	if b.Limit != nil {
 		c.add(b.Limit.Rules, "", ppm, d)
 	}
@@ -143,6 +144,7 @@ type busy struct {
 	// blocked is until when nothing is granted, since the record may lack what was recorded
 	// last; 0 for not.
 	blocked algo.Instant
+	acts    *acts // nil for none
 }
 
 // resting is the busy part of all accounts at rest. It is never written to:
@@ -254,9 +256,10 @@ func (a *account) due(of resource) []algo.Due {
 	return due
 }
 
-// quiet says that nobody holds from the account nor waits, and that it grants.
+// quiet says that nobody holds from the account nor waits, that it grants, and that no act
+// has left anything.
 func (a *account) quiet() bool {
-	return len(a.leases) == 0 && a.line.len() == 0 && a.blocked == 0
+	return len(a.leases) == 0 && a.line.len() == 0 && a.blocked == 0 && a.acts == nil
 }
 
 // idle says that the account is equal to a fresh one. It looks at every window,

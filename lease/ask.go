@@ -37,6 +37,11 @@ func (l *Ledger) request(m Message) {
 		order:    l.orders,
 		deadline: deadline(m.Arrived, r.Patience-sat),
 	}
+	l.admit(w)
+}
+
+// admit grants what a request needs, or lets it wait, or refuses it.
+func (l *Ledger) admit(w *waiter) {
 	if refusal, unknown := l.classOf(w); unknown {
 		l.refuse(w, refusal)
 		return
@@ -47,6 +52,10 @@ func (l *Ledger) request(m Message) {
 	}
 	if refusal, beyond := l.beyond(w); beyond {
 		l.refuse(w, refusal)
+		return
+	}
+	if a := pausedAmong(w.accounts); a != nil {
+		l.hold(w, a)
 		return
 	}
 	l.begins(w)
@@ -141,6 +150,10 @@ func (l *Ledger) rejoin(w *waiter, m Message, sat time.Duration) {
 	l.turn.Dropped = append(l.turn.Dropped, w.ticket)
 	w.ticket, w.arrived = m.Ticket, m.Arrived
 	w.deadline = deadline(m.Arrived, m.Request.Patience-sat)
+	if w.parked != nil {
+		l.repark(w)
+		return
+	}
 	if need, ok := l.needs(w); ok { // else it is refused when it is served
 		lacks := l.lacks(w, need)
 		if soonest(l.now, lacks) > w.deadline.Sub(l.now) {
@@ -170,7 +183,7 @@ func (l *Ledger) stirAgain(a *account) {
 
 // hopeless refuses what no waiting could help.
 func (l *Ledger) hopeless(w *waiter) (Refusal, bool) {
-	if len(w.accounts) == 0 && l.policy.Unknown == RefuseUnknown {
+	if l.policy.Unknown == RefuseUnknown && !slices.ContainsFunc(w.accounts, func(a *account) bool { return a.contract.named }) {
 		return Refusal{Reason: ErrUnknownKey, Key: w.req.Keys[0]}, true
 	}
 	need, ok := l.needs(w)
@@ -273,33 +286,10 @@ func (a *account) first(of resource) *contractRule {
 	return a.contract.rules[i]
 }
 
-// setOverdue sets the timer that ends the wait: at the deadline, when it is shed, or when
-// the holder has been silent for too long.
-func (l *Ledger) setOverdue(w *waiter) {
-	_, patient := w.patience()
-	l.timers.set(timer{at: min(w.deadline, patient, w.arrived.Add(l.config.Silence)), waiter: w})
-}
-
-// overdue ends a wait whose deadline has passed, that is shed, or whose holder is silent.
-func (l *Ledger) overdue(w *waiter) {
-	at, patient := w.patience()
-	switch {
-	case !l.now.Before(w.deadline):
-		l.stats.TimedOut++
-		l.refuse(w, Refusal{Reason: ErrTimedOut, Key: w.req.Keys[0]})
-	case !l.now.Before(patient):
-		l.shed(w, l.lacksNow(w), at)
-	case l.now.Sub(w.arrived) >= l.config.Silence:
-		l.stats.Silent++
-		l.leave(w)
-		l.answer(w.ticket, Answer{ID: w.req.ID, Outcome: Waiting, Terms: w.terms()})
-	}
-}
-
 // refuse answers that nothing was taken, and remembers it: a copy of the same
 // request gets the same answer.
 func (l *Ledger) refuse(w *waiter, refusal Refusal) {
-	if w.stands {
+	if w.stands || w.parked != nil {
 		l.leave(w)
 	}
 	l.tally(w, false)

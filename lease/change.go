@@ -31,7 +31,7 @@ func (l *Ledger) record() {
 	for _, a := range l.touched {
 		a.touched = false
 		a.change = uint32(len(l.turn.Changes))
-		keep := min(l.lasts(a.contract), math.MaxInt64-longer) + longer
+		keep := min(max(l.lasts(a.contract), a.acts.keeps(l.now)), math.MaxInt64-longer) + longer
 		c := Change{Key: a.key, Stale: a.blocked != 0, Whole: a.written != l.generation, Keep: keep, Windows: make([]WindowRecord, len(a.windows))}
 		if c.Whole {
 			a.copied = nil
@@ -40,6 +40,7 @@ func (l *Ledger) record() {
 		for i, rule := range a.contract.rules {
 			c.Windows[i] = WindowRecord{Rule: rule.name(), State: a.since(l.now, i)}
 		}
+		a.acts.change(&c)
 		l.turn.Changes = append(l.turn.Changes, c)
 	}
 	for i, b := range l.altered {

@@ -149,7 +149,9 @@ func (l *Ledger) tally(w *waiter, granted bool) {
 		}
 	}
 	for _, a := range w.accounts {
-		count(a.classAt(w))
+		if a.busy != &resting { // as it may be while w waited for the end of a pause
+			count(a.classAt(w))
+		}
 	}
 	count(l.total(w))
 }

@@ -57,7 +57,7 @@ func (l *Ledger) Lose(d Doubt) { l.lost = d }
 func (l *Ledger) Trust() { l.lost, l.lagged = Doubt{}, Doubt{} }
 
 // SetComplete tells the ledger that every record of the mirror has been restored.
-func (l *Ledger) SetComplete() { l.complete = true }
+func (l *Ledger) SetComplete() { l.complete, l.bare = true, nil }
 
 // Complete says that there is no key that the mirror has and the ledger has not.
 func (l *Ledger) Complete() bool { return l.complete }
@@ -75,7 +75,7 @@ func (l *Ledger) Longest() time.Duration {
 // restoreFull opens an account of which nothing is known but that it may have granted
 // all that it could until at. Leases may live that nobody remembers: until they have
 // expired, what they hold is held.
-func (l *Ledger) restoreFull(m Match, at algo.Instant) {
+func (l *Ledger) restoreFull(m Match, at algo.Instant) *account {
 	a := l.open(m)
 	l.retain(a)
 	l.use(a)
@@ -88,6 +88,7 @@ func (l *Ledger) restoreFull(m Match, at algo.Instant) {
 	}
 	l.touch(a)
 	l.stats.Doubted++
+	return a
 }
 
 // unblock lets an account grant again, when ledger time has surely come to what the

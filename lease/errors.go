@@ -35,6 +35,9 @@ var (
 	ErrTooLate = sentinel("too_late", "the wait would exceed the deadline")
 	// ErrTimedOut says that the deadline passed while the request waited.
 	ErrTimedOut = sentinel("timed_out", "the deadline passed in the line")
+	// ErrPaused says that an operator has paused the key or a prefix of it: Refusal.Pause
+	// says why. Waiting helps.
+	ErrPaused = sentinel("paused", "it is paused")
 	// ErrTooManyKeys says that as many keys are in use as the coordinator keeps;
 	// those go on. Refusal.Rule has the bound, here and below.
 	ErrTooManyKeys = sentinel("too_many_keys", "as many keys are in use as may be; use fewer, or wait until some are at rest")

@@ -107,10 +107,15 @@ type Ledger struct {
 	forgotten    uint64 // leases that stand for forgotten ones
 	generation   uint16 // of what the mirror has; see account.written
 	rewriting    bool
-	toRewrite    int  // accounts of order
-	unrecorded   bool // see Owe
+	toRewrite    int              // accounts of order
+	unrecorded   bool             // see Owe
+	bare         map[Key]struct{} // without a limit, and seen to have no record, until complete
 	owed         owed
 	takenBack    []*lease // in the next turn
+
+	pauses    int        // accounts that are paused
+	newPauses []*account // before the next turn
+	resumed   []*account // whose pause is over, and not yet released
 }
 
 // NewLedger gives an empty ledger under a policy. It panics if the config is
@@ -145,6 +150,7 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	l.turn = &Turn{Instant: l.now, Dial: l.dial.Dial, Answers: slices.Grow(l.room, len(in)), begun: l.roomBegun}
 	l.room, l.roomBegun = nil, nil
 	l.stats.Turns++
+	l.pauseNew()
 	l.takeBack()
 	for _, m := range in {
 		if m.Report != nil {
@@ -155,6 +161,7 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 		l.fire(t)
 	}
 	l.serveStirred() // who waits comes before who arrives
+	l.release()
 	for _, m := range in {
 		if m.Request != nil {
 			l.request(m)
@@ -200,7 +207,7 @@ func (l *Ledger) fire(t timer) {
 		l.expire(t.lease)
 	case t.waiter != nil:
 		l.overdue(t.waiter)
-	default:
+	case !l.endPause(t.account):
 		l.stir(t.account)
 	}
 }
@@ -218,6 +225,9 @@ func (l *Ledger) match(found []*account, keys []Key) []*account {
 			if l.use(a); !slices.Contains(found, a) {
 				found = append(found, a)
 			}
+		}
+		if l.pauses > 0 {
+			found = l.matchPaused(found, k)
 		}
 	}
 	return found

@@ -30,6 +30,9 @@ type waiter struct {
 	claim    claim
 	lease    *lease    // once it is granted
 	copies   []Message // that came in the turn of its grant
+	parked   *account  // whose pause it waits for, and so it stands in no line
+	ahead    *waiter   // of those, and behind
+	behind   *waiter
 	alarm    alarm
 }
 
@@ -88,6 +91,11 @@ func (l *Ledger) join(w *waiter, lacks []lack) {
 			}
 		}
 	}
+	l.enter(w)
+}
+
+// enter makes w one of those who wait.
+func (l *Ledger) enter(w *waiter) {
 	l.waiting.Put(w)
 	w.holder.highest = max(w.holder.highest, w.req.ID.Seq)
 	if w.holder.waiting == nil {
@@ -106,7 +114,8 @@ func (l *Ledger) lineShare(need int64) int64 {
 	return min(need, math.MaxInt64/int64(l.config.Waiters.All+1))
 }
 
-// leave takes w out of every line; everybody behind moves up.
+// leave takes w out of every line; everybody behind moves up. Who waits for the end of a
+// pause stands in none.
 func (l *Ledger) leave(w *waiter) {
 	l.waiting.Delete(w.name())
 	delete(w.holder.waiting, w)
@@ -115,9 +124,14 @@ func (l *Ledger) leave(w *waiter) {
 	}
 	w.holder.tenant.waiters--
 	l.timers.stop(&w.alarm)
-	w.stands = false
 	if w.class != "" {
 		l.total(w).standing--
+	}
+	w.stands = false
+	if a := w.parked; a != nil {
+		a.acts.parked.remove(w)
+		w.parked = nil
+		return
 	}
 	for i, a := range w.accounts {
 		l.use(a)

@@ -16,6 +16,9 @@ type Record struct {
 	Written uint64
 	Windows []WindowRecord
 	Batches []Batch
+	// Pause is that of the prefix, nil for none. Charges are those that are remembered.
+	Pause   *Pause
+	Charges []ChargeRecord
 	// Damaged says what there is in its place that cannot be read, or is nil. Then
 	// nothing is known of the prefix, and it counts as fully spent.
 	Damaged error
@@ -74,14 +77,21 @@ type Change struct {
 	Windows []WindowRecord
 	// Batches are those that have changed, without leases where none is left.
 	Batches []Batch
+	// Paused says that the pause is another: Pause, nil for none.
+	Paused bool
+	Pause  *Pause
+	// Charges are those that have come, and those that are forgotten.
+	Charges []ChargeRecord
 }
 
 // Empty says that nothing is known of the prefix.
-func (r *Record) Empty() bool { return len(r.Windows) == 0 && len(r.Batches) == 0 }
+func (r *Record) Empty() bool {
+	return len(r.Windows) == 0 && len(r.Batches) == 0 && r.Pause == nil && len(r.Charges) == 0
+}
 
 // Clone gives a record that shares nothing that changes with r.
 func (r Record) Clone() Record {
-	r.Windows, r.Batches = slices.Clone(r.Windows), slices.Clone(r.Batches)
+	r.Windows, r.Batches, r.Charges = slices.Clone(r.Windows), slices.Clone(r.Batches), slices.Clone(r.Charges)
 	for i := range r.Windows {
 		r.Windows[i].State.Marks = slices.Clone(r.Windows[i].State.Marks)
 	}
@@ -121,6 +131,15 @@ func (r *Record) Change(c Change, epoch uint64) {
 			r.Batches[i] = b
 		default:
 			r.Batches = append(r.Batches, b)
+		}
+	}
+	if c.Paused {
+		r.Pause = c.Pause
+	}
+	for _, charge := range c.Charges {
+		r.Charges = slices.DeleteFunc(r.Charges, func(old ChargeRecord) bool { return old.ID == charge.ID })
+		if charge.Until != 0 {
+			r.Charges = append(r.Charges, charge)
 		}
 	}
 }

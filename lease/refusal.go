@@ -17,13 +17,23 @@ type Refusal struct {
 	Plan string
 	// Quota says that the rule is a quota, fixed for a day or more, and not a rate.
 	Quota bool
+	// Pause is that of Key which refuses, or nil. With ErrPaused a Wait of 0 says that it has
+	// no known end.
+	Pause *Pause
 	// Class is the class whose part of the line is full, or the one that is unknown.
 	Class string
 	Wait  time.Duration
 }
 
-// Binds names the rule that refuses and whose it is, for people.
+// Binds names the rule that refuses and whose it is, or the pause and why, for people.
+// It is empty where neither does.
 func (r *Refusal) Binds() string {
+	if r.Pause != nil {
+		return fmt.Sprintf("%q is paused %v", string(r.Key), r.Pause)
+	}
+	if r.Rule == "" {
+		return ""
+	}
 	what := "rule"
 	if r.Quota {
 		what = "quota"

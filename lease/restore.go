@@ -1,15 +1,18 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"ration/algo"
 )
 
-// Unloaded names the limited prefixes that the messages are about and the
-// ledger does not have: the leader loads their records and restores them before
+// Unloaded names the prefixes that the messages, and further keys, are about and the
+// ledger does not have, since there may be records of them: of those that no limit names,
+// too, for they may be paused. The leader loads their records and restores them before
 // the turn. A ledger that has all there are needs none.
-func (l *Ledger) Unloaded(in []Message) []Key {
+func (l *Ledger) Unloaded(in []Message, also ...Key) []Key {
 	if l.complete {
 		return nil
 	}
@@ -27,8 +30,15 @@ func (l *Ledger) Unloaded(in []Message) []Key {
 					missing = append(missing, m.Prefix)
 				}
 			}
+			for p := range k.Prefixes() {
+				if _, known := l.bare[p]; !known && !l.Has(p) && !seen[p+"/"] {
+					seen[p+"/"] = true
+					missing = append(missing, p)
+				}
+			}
 		}
 	}
+	look(also)
 	for _, m := range in {
 		if m.Request != nil {
 			look(m.Request.Keys)
@@ -60,13 +70,14 @@ func (l *Ledger) Restore(r Record) {
 	}
 	bound := l.policy.boundOf(r.Key)
 	switch {
-	case bound == Binding{}:
+	case bound == Binding{} && (r.Damaged != nil || r.Pause == nil):
+		l.restoreBare(r.Key)
 		return
 	case r.Damaged != nil:
 		l.restoreFull(Match{r.Key, bound}, l.now)
 		return
-	case l.lost.covers(&r):
-		l.restoreFull(Match{r.Key, bound}, l.lost.At)
+	case bound != Binding{} && l.lost.covers(&r):
+		l.restoreActs(l.restoreFull(Match{r.Key, bound}, l.lost.At), &r)
 		return
 	case r.Empty() && !l.lagged.covers(&r):
 		return
@@ -88,8 +99,35 @@ func (l *Ledger) Restore(r Record) {
 	for i := range r.Batches {
 		l.restoreBatch(a, &r.Batches[i], l.lagged.covers(&r))
 	}
-	if l.lagged.covers(&r) {
+	l.restoreActs(a, &r)
+	if l.lagged.covers(&r) && a.contract.named {
 		a.blocked = max(1, l.lagged.At.Add(l.lagged.Lag)+1)
+	}
+}
+
+// restoreBare notes that there is nothing to know of a prefix that no limit names.
+func (l *Ledger) restoreBare(key Key) {
+	if l.complete {
+		return
+	}
+	if l.bare == nil || len(l.bare) >= l.config.Keys {
+		l.bare = map[Key]struct{}{}
+	}
+	l.bare[Key(strings.Clone(string(key)))] = struct{}{}
+}
+
+// restoreActs takes up what acts have left at a prefix. What a mirror may have lost of it is
+// not known.
+func (l *Ledger) restoreActs(a *account, r *Record) {
+	if r.Pause != nil {
+		l.setPause(a, r.Pause)
+		a.acts.paused = false
+	}
+	if len(r.Charges) > 0 {
+		t := l.acted(a)
+		t.charges = slices.SortedFunc(slices.Values(r.Charges), func(x, y ChargeRecord) int {
+			return cmp.Or(cmp.Compare(x.Until, y.Until), cmp.Compare(x.ID, y.ID))
+		})
 	}
 }
 

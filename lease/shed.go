@@ -71,6 +71,9 @@ func (a *account) lastOf(c *class) (last *waiter) {
 // patience is until when w may wait, and the account that says so; nil for none.
 func (w *waiter) patience() (at *account, until algo.Instant) {
 	until = math.MaxInt64
+	if w.parked != nil {
+		return nil, until // it stands in no line
+	}
 	for i, a := range w.accounts {
 		if most := a.contract.patient; most > 0 && w.places[i].counts && w.first.Add(most) < until {
 			at, until = a, w.first.Add(most)

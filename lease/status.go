@@ -43,6 +43,15 @@ type Stats struct {
 	Recalls int64
 	Renewed int64
 
+	Pauses         int64 // acts that paused a prefix
+	Resumes        int64 // and ended a pause
+	PausesOver     int64 // pauses whose time was over
+	Parked         int64 // requests that waited for the end of a pause
+	RecalledPaused int64 // recalls because of a pause, lease by lease
+	Charges        int64 // acts that charged
+	ChargedAgain   int64 // charges told again
+	Resets         int64 // prefixes whose spent tokens were forgotten
+
 	Runs        int64 // leases of tokens under a pace rule
 	RunsExpired int64 // runs that ended with tokens nobody had accounted for
 
@@ -131,6 +140,8 @@ type KeyStatus struct {
 	Windows []WindowStatus
 	Holders []HolderStatus
 	Waiting int
+	// Pause is that of the key itself, nil for none.
+	Pause *Pause
 	// Classes are those that the line names, first drained first, or those that have come.
 	Classes []ClassStatus
 }
@@ -277,7 +288,10 @@ func related(a, b Key) bool {
 }
 
 func (a *account) status(now algo.Instant) KeyStatus {
-	s := KeyStatus{Key: a.key, Waiting: a.line.len(), Classes: a.classStatus()}
+	s := KeyStatus{Key: a.key, Waiting: a.line.len(), Classes: a.classStatus(), Pause: a.paused()}
+	if a.acts != nil {
+		s.Waiting += a.acts.parked.n
+	}
 	for i, r := range a.contract.rules {
 		w, at := a.window(i, now)
 		full, _ := a.waitAt(i, now, r.spec.Max(), a.due(r.of))

@@ -25,6 +25,7 @@ import (
 //	pass D                    time passes; what comes about by itself is shown
 //	status                    the windows
 //	stats NAME...             those counts that are not zero
+//	pause KEY [for=D reason=R by=W], resume KEY, reset KEY, charge KEY id=ID n=N [unit=U age=D]
 //	restore                   another ledger takes over from the records
 //
 // An ID is holder/sequence. Keys default to k, needs to 1 token. UNITS are written
@@ -68,6 +69,8 @@ func (s *story) play(d *datadriven.TestData) string {
 		return s.stats(d)
 	case "restore":
 		return s.restore()
+	case "pause", "resume", "reset", "charge":
+		return s.act(d)
 	}
 	d.Fatalf(s.t, "unknown command %s", d.Cmd)
 	return ""
@@ -186,15 +189,63 @@ func (s *story) report(d *datadriven.TestData) string {
 	return s.turn(lease.Message{Report: r}, d.CmdArgs[0].Key)
 }
 
-func (s *story) turn(m lease.Message, who string) string {
-	m.Arrived = s.now
-	m.Ticket = lease.Ticket(len(s.tickets) + 1)
-	s.tickets[m.Ticket] = who
-	for _, k := range s.ledger.Unloaded([]lease.Message{m}) {
+func (s *story) act(d *datadriven.TestData) string {
+	a := lease.Act{Verb: lease.Verb(d.Cmd), Key: lease.Key(d.CmdArgs[0].Key)}
+	for _, arg := range d.CmdArgs[1:] {
+		value := strings.Join(arg.Vals, " ")
+		switch arg.Key {
+		case "for":
+			a.For = duration(s.t, value)
+		case "reason":
+			a.Reason = value
+		case "by":
+			a.By = value
+		case "id":
+			a.ID = value
+		case "n":
+			a.N = number(s.t, value)
+		case "unit":
+			a.Unit = value
+		case "age":
+			a.Age = duration(s.t, value)
+		default:
+			d.Fatalf(s.t, "unknown argument %s", arg.Key)
+		}
+	}
+	if err := a.Validate(); err != nil {
+		return err.Error() + "\n"
+	}
+	s.load(s.ledger.Unloaded(nil, a.Key))
+	acted, err := s.ledger.Act(s.now, s.now, a)
+	var b strings.Builder
+	switch {
+	case err != nil:
+		fmt.Fprintf(&b, "%v\n", err)
+	case a.Verb == lease.VerbPause:
+		fmt.Fprintf(&b, "paused %v; %d leases live\n", acted.Pause, acted.Leases)
+	case a.Verb == lease.VerbReset:
+		fmt.Fprintf(&b, "reset %d prefixes\n", acted.Reset)
+	case acted.Pause != nil:
+		fmt.Fprintf(&b, "was paused %v\n", acted.Pause)
+	case acted.Again:
+		b.WriteString("charged before\n")
+	}
+	return b.String() + s.show(s.ledger.Turn(s.now, nil))
+}
+
+func (s *story) load(keys []lease.Key) {
+	for _, k := range keys {
 		r := s.records[k]
 		r.Key = k
 		s.ledger.Restore(r)
 	}
+}
+
+func (s *story) turn(m lease.Message, who string) string {
+	m.Arrived = s.now
+	m.Ticket = lease.Ticket(len(s.tickets) + 1)
+	s.tickets[m.Ticket] = who
+	s.load(s.ledger.Unloaded([]lease.Message{m}))
 	return s.show(s.ledger.Turn(s.now, []lease.Message{m}))
 }
 
@@ -269,6 +320,9 @@ func tell(a lease.Answer) string {
 			}
 			text += " on " + string(a.Refusal.Key)
 		}
+		if a.Refusal.Pause != nil {
+			text += ": " + a.Refusal.Binds()
+		}
 		if a.Refusal.Wait > 0 {
 			text += fmt.Sprintf(", wait %v", a.Refusal.Wait)
 		}
@@ -289,6 +343,9 @@ func (s *story) status() string {
 				rule += " of plan " + w.Plan
 			}
 			fmt.Fprintf(&b, "%s %s: %d free, %d held, %d spent\n", k.Key, rule, w.Free, w.Held, w.Spent)
+		}
+		if k.Pause != nil {
+			fmt.Fprintf(&b, "%s: paused %v\n", k.Key, k.Pause)
 		}
 		if k.Waiting > 0 {
 			fmt.Fprintf(&b, "%s: %d waiting\n", k.Key, k.Waiting)

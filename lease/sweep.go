@@ -45,7 +45,12 @@ func (l *Ledger) sweepEvery() time.Duration {
 // holders, and ids past their time.
 func (l *Ledger) sweep() {
 	for range l.keys.budget(l.now, len(l.order), l.config.Memory) {
-		if a := l.order[l.keys.turn(len(l.order))]; !a.touched && !a.used && a.idle(l.now) {
+		a := l.order[l.keys.turn(len(l.order))]
+		if a.acts != nil {
+			l.use(a) // so that it is tidied
+			l.forgetCharges(a)
+		}
+		if !a.touched && !a.used && a.idle(l.now) {
 			l.gone(a)
 			l.drop(a)
 			continue
@@ -108,6 +113,7 @@ func (l *Ledger) retain(a *account) {
 func (l *Ledger) rest() {
 	for _, a := range l.used {
 		a.used = false
+		l.tidy(a)
 		if !a.quiet() {
 			continue
 		}

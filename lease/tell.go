@@ -34,6 +34,7 @@ func (l *Ledger) report(m Message) {
 		l.overspend(&le.overspent, le.accounts, &c, m.Arrived)
 		if r.Heartbeat && l.counted(le) {
 			l.renew(le, m.Arrived, &reply)
+			l.remind(le)
 		}
 		if le.over() {
 			l.endIfOver(le)

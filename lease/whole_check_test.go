@@ -16,6 +16,7 @@ func (l *Ledger) whole(open map[Ticket]bool) error {
 		l.accountsAddUp,
 		l.linesAddUp,
 		l.tenantsAddUp,
+		l.pausesAddUp,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -31,7 +32,7 @@ func (l *Ledger) awake(at algo.Instant) error {
 	l.now = at
 	defer func() { l.now = was }()
 	for w := range l.waiting.All() {
-		if need, ok := l.needs(w); ok && len(l.lacks(w, need)) == 0 {
+		if need, ok := l.needs(w); w.parked == nil && ok && len(l.lacks(w, need)) == 0 {
 			return fmt.Errorf("%v needs %+v of %v and lacks nothing in %v, which is before the next timer", w.req.ID, need, w.req.Keys, at.Sub(was))
 		}
 	}

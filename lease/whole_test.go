@@ -135,6 +135,11 @@ func (c *chance) play(steps int) error {
 		for range c.IntN(4) {
 			in = append(in, c.messages()...)
 		}
+		if c.IntN(8) == 0 {
+			if err := c.act(); err != nil {
+				return fmt.Errorf("step %d: %w", step, err)
+			}
+		}
 		if err := c.turn(in); err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
@@ -142,6 +147,7 @@ func (c *chance) play(steps int) error {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
 	}
+	c.resumeAll()
 	for range 3000 {
 		at, ok := c.ledger.Next()
 		if !ok {
@@ -175,6 +181,9 @@ func (c *chance) turn(in []Message) error {
 			return fmt.Errorf("ticket %d is dropped, and not open", d)
 		}
 		delete(c.open, d)
+	}
+	if err := c.ledger.nothingPausedBegan(t); err != nil {
+		return err
 	}
 	c.ledger.Done(t)
 	return c.ledger.whole(c.open)

@@ -29,8 +29,8 @@ func (e *RefusedError) Never() bool { return !passing(e.Reason) }
 func (e *RefusedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "worker: refused: %s", strings.TrimPrefix(e.Reason.Error(), "lease: "))
-	if e.Rule != "" {
-		fmt.Fprintf(&b, " (%s)", e.Binds())
+	if binds := e.Binds(); binds != "" {
+		fmt.Fprintf(&b, " (%s)", binds)
 	}
 	if e.Class != "" {
 		fmt.Fprintf(&b, ": class %s", e.Class)

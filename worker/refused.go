@@ -24,6 +24,8 @@ func (p *Pool) refused(now time.Duration, r *request, f lease.Refusal) {
 	case lease.ErrLimit, lease.ErrTooLate:
 		hopeless = func(c *Call) bool { return r.call != nil && c.needsAll(r.need) && c.until <= r.ends }
 		p.tightTill = now + p.cfg.Calm
+	case lease.ErrPaused: // whatever it needs
+		hopeless = func(c *Call) bool { return r.call != nil && c.until <= r.ends }
 	case lease.ErrNever:
 		hopeless = func(c *Call) bool { return c.needsAll(r.need) }
 	case lease.ErrNeedsSlot:

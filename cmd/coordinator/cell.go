@@ -150,6 +150,7 @@ func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error 
 		Status:     func(ctx context.Context, key lease.Key) (any, error) { return c.site.partition(ctx, p, key) },
 		Admin:      c.admin,
 		ResetClock: func(ctx context.Context) (any, error) { return c.site.resetClock(ctx, l) },
+		Act:        func(ctx context.Context, a lease.Act) (any, error) { return c.site.act(ctx, l, a, c.voice.Log) },
 		Recalls:    l.AllRecalls,
 		Log:        c.voice.Log,
 		Ready:      func() { c.count(p, 1) },

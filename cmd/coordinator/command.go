@@ -17,7 +17,10 @@ type commands struct {
 	Serve       serveCommand       `cmd:"" default:"withargs" help:"Lead: grant leases under a policy (the default)."`
 	Check       checkCommand       `cmd:"" help:"Say what a policy means, its worst case, and what it costs."`
 	Status      statusCommand      `cmd:"" help:"Show windows, holders, the line and the leader."`
-	Reset       resetCommand       `cmd:"" help:"Take the wall clock for calendar time, at once."`
+	Pause       pauseCommand       `cmd:"" help:"Grant nothing of a key and of what lies below it."`
+	Resume      resumeCommand      `cmd:"" help:"End a pause."`
+	Reset       resetCommand       `cmd:"" help:"Forget what was spent of a key, or take the wall clock at once."`
+	Charge      chargeCommand      `cmd:"" help:"Count what was used elsewhere as spent."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Exit 0 if the coordinator on this machine is ready."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }

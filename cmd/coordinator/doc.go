@@ -4,7 +4,9 @@
 //	coordinator [serve]      lead; it brings a NATS server with it unless --nats or NATS_URL names one
 //	coordinator check FILE   say what a policy means, and what it costs
 //	coordinator status [KEY] show windows, holders and the line
-//	coordinator reset --clock take the wall clock for calendar time, at once
+//	coordinator pause KEY    grant nothing of a key and of what lies below it; resume KEY ends that
+//	coordinator reset KEY    forget what was spent there and below; --clock takes the wall clock for calendar time, at once
+//	coordinator charge KEY N count what was used elsewhere as spent
 //	coordinator healthcheck  exit 0 if a coordinator on this machine is ready
 //	coordinator version
 //

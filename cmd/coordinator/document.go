@@ -94,6 +94,8 @@ type keyState struct {
 	Windows []windowState `json:"windows"`
 	Holders []holderState `json:"holders"`
 	Waiting int           `json:"waiting"`
+	// Pause is there while an operator has paused the key.
+	Pause *pauseState `json:"pause,omitempty"`
 	// Classes are those of the line, first drained first.
 	Classes []classState `json:"classes,omitempty"`
 }
@@ -165,13 +167,16 @@ func newDocument(s lease.Status) *document {
 		d.Clock = &clockState{Ahead: int64(c.Ahead), Wider: int64(c.Wider)}
 	}
 	for _, k := range s.Keys {
-		d.Keys = append(d.Keys, newKeyState(k))
+		d.Keys = append(d.Keys, newKeyState(k, s.Instant))
 	}
 	return d
 }
 
-func newKeyState(k lease.KeyStatus) keyState {
-	ks := keyState{Waiting: k.Waiting, Classes: classStates(k.Classes), Windows: []windowState{}, Holders: []holderState{}}
+func newKeyState(k lease.KeyStatus, now algo.Instant) keyState {
+	ks := keyState{
+		Waiting: k.Waiting, Classes: classStates(k.Classes), Pause: newPauseState(k.Pause, now),
+		Windows: []windowState{}, Holders: []holderState{},
+	}
 	if utf8.ValidString(string(k.Key)) {
 		ks.Key = string(k.Key)
 	} else {

@@ -79,6 +79,11 @@ func (d drawing) drawKey(b *bytes.Buffer, k *keyState, columns columns) {
 		waiting = fmt.Sprintf("  %d waiting", k.Waiting)
 	}
 	fmt.Fprintf(b, "%s%s\n", d.paint(bold, cli.Printable(k.name(), d.width-len(waiting))), waiting)
+	if k.Pause != nil {
+		for _, line := range k.Pause.lines() {
+			fmt.Fprintln(b, d.paint(red, d.fit(line)))
+		}
+	}
 	for i := range k.Windows {
 		w := &k.Windows[i]
 		cells := row(w)

@@ -15,66 +15,59 @@ import (
 )
 
 type resetCommand struct {
-	Clock bool `help:"Let calendar time, which fixed rules go by, take the leader's wall clock at once. It may open a window of a fixed rule twice, or early."`
-	cli.Server
-	cli.Connection
-	cli.Logging
+	Key   string `arg:"" optional:"" help:"Key of which, and of all below it, what was spent is forgotten."`
+	Clock bool   `help:"Let calendar time, which fixed rules go by, take the leader's wall clock at once. It may open a window of a fixed rule twice, or early."`
+	doing
 }
 
 // Help is the part of the help below the flags' summary.
 func (*resetCommand) Help() string {
-	return `Calendar time follows the leader's wall clock by a thousandth where the two are apart and a boundary of a fixed rule lies between, and guards of fixed rules are wider meanwhile; coordinator status tells how far they are apart. With --clock it takes the wall clock at once.
+	return `With a key it forgets what was spent there and below, and nothing that is held or that was spent above. A window may see more than its limit then: it is for when the upstream has forgotten, too. While the leader loads what it has taken over, it waits.
+
+Calendar time follows the leader's wall clock by a thousandth where the two are apart and a boundary of a fixed rule lies between, and guards of fixed rules are wider meanwhile; coordinator status tells how far they are apart. With --clock it takes the wall clock at once.
 
 Example:
 
+  coordinator reset acme/prod
   coordinator reset --clock
 
 ` + cli.Codes
 }
 
 func (c *resetCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams) error {
-	if !c.Clock {
-		return cli.Misuse("nothing is to be reset; give --clock to take the wall clock")
+	switch {
+	case c.Clock && (c.Key != "" || c.Reason != ""):
+		return cli.Misuse("--clock resets the clock alone; leave the key and the reason out")
+	case !c.Clock && c.Key == "":
+		return cli.Misuse("nothing is to be reset; name a key, or give --clock to take the wall clock")
+	case c.Clock:
+		return c.resetClock(ctx, s)
 	}
-	if err := c.Locate(&c.Connection, s); err != nil {
-		return err
-	}
-	config, err := c.Config("coordinator reset", c.Voice(name, s).Log)
-	if err != nil {
-		return err
-	}
-	config.Log = nil // a few questions; their failure is the command's
-	nc, err := bus.ConnectContext(ctx, c.Nats, config)
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	where := bus.Redacted(nc.ConnectedUrl())
-	client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
-	wait := c.ConnectWait + 2*time.Second
-	asking, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	body, err := client.Status(asking, "")
-	if err != nil {
-		return c.failed(err, where)
-	}
-	d, err := parseDocument(body)
-	if err != nil {
-		return fmt.Errorf("the coordinator at %s tells no status (%w); see what serves cell %s there", where, err, c.Cell)
-	}
-	var failures []error
-	for n, o := range resetAll(ctx, max(1, d.Divided), wait, client.ResetClock) {
-		of := ""
-		if d.Divided > 1 {
-			of = fmt.Sprintf("partition %d: ", n)
+	return c.tell(ctx, s, lease.Act{Verb: lease.VerbReset, Key: lease.Key(c.Key)}, func(a *acted) string {
+		if a.Reset == 0 {
+			return fmt.Sprintf("nothing was spent of %s or below", cli.Printable(c.Key, 60))
 		}
-		if o.err != nil {
-			failures = append(failures, fmt.Errorf("%s%w", of, c.failed(o.err, where)))
-			continue
+		return fmt.Sprintf("what was spent is forgotten of %s at %s and below", cli.Plural(a.Reset, "limited key"), cli.Printable(c.Key, 60))
+	})
+}
+
+// resetClock lets the leader of each partition take its wall clock.
+func (c *resetCommand) resetClock(ctx context.Context, s cli.Streams) error {
+	return c.connected(ctx, s, "coordinator reset", func(ctx context.Context, client *bus.Client, d *document) error {
+		var failures []error
+		for n, o := range resetAll(ctx, max(1, d.Divided), c.ConnectWait+answerWait, client.ResetClock) {
+			of := ""
+			if d.Divided > 1 {
+				of = fmt.Sprintf("partition %d: ", n)
+			}
+			if o.err != nil {
+				failures = append(failures, fmt.Errorf("%s%w", of, c.failed(o.err, "it took its clock", "do it again")))
+				continue
+			}
+			fmt.Fprintf(s.Out, "%s%s\n", of, o.reset)
 		}
-		fmt.Fprintf(s.Out, "%s%s\n", of, o.reset)
-	}
-	return errors.Join(failures...)
+		return errors.Join(failures...)
+	})
 }
 
 // resetOutcome is what became of the question to one partition.
@@ -102,17 +95,6 @@ func resetAll(ctx context.Context, partitions int, wait time.Duration, ask func(
 	}
 	asking.Wait()
 	return all
-}
-
-// failed words what became of a question.
-func (c *resetCommand) failed(err error, where string) error {
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: the one at %s did not answer in time; whether it took its clock is unknown, so do it again", lease.ErrNoCoordinator, where)
-	case errors.Is(err, lease.ErrNoCoordinator):
-		return cli.Nobody(where, c.Cell)
-	}
-	return cli.Foreign(err)
 }
 
 // clockReset is what a leader answers that has taken its wall clock.

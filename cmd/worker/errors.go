@@ -37,6 +37,8 @@ func lateness(err error) error {
 	switch {
 	case errors.Is(err, lease.ErrTooLate) && errors.As(err, &refused) && refused.Wait > 0:
 		return &tightness{refused.Rule, refused.Key, time.Now().Add(refused.Wait), refused.Wait}
+	case errors.Is(err, ration.ErrPaused):
+		return fmt.Errorf("%w: %w", errLate, err)
 	case errors.Is(err, ration.ErrNoCoordinator):
 		return fmt.Errorf("%w: %w", errLate, ration.ErrNoCoordinator)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, lease.ErrTooLate), errors.Is(err, lease.ErrTimedOut):

@@ -55,6 +55,7 @@ func TestAWaitThatIsOverIsSaidInOneWay(t *testing.T) {
 		fmt.Errorf("%w: %w", context.DeadlineExceeded, lease.ErrNoCoordinator),
 		&ration.Refused{Key: "k", Rule: "1/10s", Wait: 9 * time.Second, Reason: lease.ErrTooLate},
 		&ration.Refused{Reason: lease.ErrTooLate},
+		&ration.Refused{Key: "k", Pause: "since then: so", Reason: lease.ErrPaused},
 	} {
 		said := lateness(err)
 		require.ErrorIs(t, said, errLate, "%v", err)

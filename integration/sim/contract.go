@@ -131,8 +131,9 @@ func (c Contract) keys(k lease.Key) []lease.Key {
 	return []lease.Key{k, beside}
 }
 
-// limit is rules with the spends that they count.
+// limit is rules of a prefix with the spends that they count.
 type limit struct {
+	prefix lease.Key
 	rules  string
 	counts func(lease.Key) bool
 }
@@ -140,13 +141,13 @@ type limit struct {
 // limits are those that keys have, each with what it counts.
 func (c Contract) limits(keys []lease.Key) (all []limit) {
 	for _, k := range keys {
-		all = append(all, limit{c.Rules, func(of lease.Key) bool { return of == k }})
+		all = append(all, limit{k, c.Rules, func(of lease.Key) bool { return of == k }})
 	}
 	if c.levels() {
-		all = append(all, limit{c.Above, func(lease.Key) bool { return true }})
+		all = append(all, limit{above, c.Above, func(lease.Key) bool { return true }})
 	}
 	if c.Beside != "" {
-		all = append(all, limit{c.Beside, func(of lease.Key) bool { return slices.Contains(c.keys(of), beside) }})
+		all = append(all, limit{beside, c.Beside, func(of lease.Key) bool { return slices.Contains(c.keys(of), beside) }})
 	}
 	return all
 }

@@ -14,6 +14,8 @@ var faults = []string{
 	"nobody leads", "overspend", "pause before the spend", "pause past the lease", "settle", "short pause",
 	// Of strangers.
 	"flood", "flood of one key", "little room", "nonsense counted", "nonsense given up",
+	// Of operators.
+	"act unheard", "charge", "charge without room", "pause for a time", "pause until it is resumed", "reset of a key",
 	// Of coordinators.
 	"all coordinators killed", "coordinator killed", "coordinator cut off from NATS", "coordinator cut off from the store",
 	"coordinator paused", "leader paused", "woken leader is fenced", "two leaders at once",

@@ -20,6 +20,8 @@ func (w *World) judge(seed uint64, c Contract, keys []lease.Key) []oracle.Violat
 			return s.Cost == 0 && s.Units == nil || !l.counts(lease.Key(s.Key))
 		})
 		found = append(found, oracle.Violations(spends, rules)...)
+		spends = append(spends, oracle.Under(w.charges, string(l.prefix))...)
+		found = append(found, oracle.Violations(spends, oracle.Rates(rules))...)
 		if c.Guard == 0 {
 			continue
 		}

@@ -25,17 +25,20 @@ type lessor struct {
 	began   time.Duration // and of its own clock
 	origin  algo.Instant
 	heardAt time.Duration // when it could be asked last
+	later   uint64        // the highest epoch that the other was ever heard to have seen
 	pulse   lease.Pulse
 	applied uint64
 	unknown *lease.Turn // of which it is not known whether it is recorded
 	busy    bool        // a turn is being loaded or recorded
 	in      []lease.Message
+	acts    []told
 	turning bool
 	wakes   uint64 // tells a wake that a later one has replaced
 
 	tickets lease.Ticket
 	answers map[lease.Ticket]func(lease.Answer)
 	replies map[lease.Ticket]func(lease.Reply)
+	keys    map[lease.Ticket]lease.Key // of requests that are not answered
 
 	policy   *lease.Policy
 	config   lease.Config
@@ -50,6 +53,7 @@ func newLessor(s *site, p *lease.Policy, cfg lease.Config, ppm int64) *lessor {
 		site:    s,
 		answers: map[lease.Ticket]func(lease.Answer){},
 		replies: map[lease.Ticket]func(lease.Reply){},
+		keys:    map[lease.Ticket]lease.Key{},
 		policy:  p,
 		config:  cfg,
 		givenUp: map[string]bool{},
@@ -72,12 +76,21 @@ func (l *lessor) crash(down time.Duration) {
 	l.after(0, l.stand)
 }
 
+// hear gives what is heard of the other, and the highest epoch that ever was.
+func (l *lessor) hear() coordinator.Heard {
+	h := l.site.heard(l, l.course.Epoch())
+	l.later = max(l.later, h.Number)
+	h.Number = l.later
+	return h
+}
+
 // instant is ledger time.
 func (l *lessor) instant() algo.Instant { return l.origin.Add(l.elapsed() - l.began) }
 
 func (l *lessor) request(r lease.Request, answer func(lease.Answer)) {
 	l.tickets++
 	l.answers[l.tickets] = answer
+	l.keys[l.tickets] = r.Keys[0]
 	l.take(lease.Message{Ticket: l.tickets, Arrived: l.instant(), Request: &r})
 }
 
@@ -89,6 +102,11 @@ func (l *lessor) report(r lease.Report, reply func(lease.Reply)) {
 
 func (l *lessor) take(m lease.Message) {
 	l.in = append(l.in, m)
+	l.soon()
+}
+
+// soon takes a turn when more has gathered.
+func (l *lessor) soon() {
 	if l.turning {
 		return
 	}

@@ -70,13 +70,16 @@ func (l *lessor) learned(t *lease.Turn, found string, err error) {
 	l.unknown = nil
 }
 
-func (l *lessor) apply(t *lease.Turn) {
+func (l *lessor) apply(t *lease.Turn, recorded []func()) {
 	l.mirror(t, func(lease.Epoch) call {
 		sent := *t // what is late has its old content
 		return func(ctx context.Context, m *coordinator.Memory) error { return m.Apply(ctx, &sent) }
 	}, func() {
 		l.applied = t.Seq
 		l.course.Applied(l.ledger, t)
+		for _, done := range recorded {
+			done()
+		}
 		l.deliver(t)
 	})
 }
@@ -109,7 +112,12 @@ func (l *lessor) winBack(t *lease.Turn, then func()) {
 			later(err)
 			return
 		}
-		next, already, err := l.course.Bid(l.ledger, seen, l.instant(), l.wall(), l.world.rand.Uint64())
+		heard := l.hear()
+		if !heard.Connected {
+			later(errAway)
+			return
+		}
+		next, already, err := l.course.Bid(l.ledger, seen, heard, l.instant(), l.wall(), l.world.rand.Uint64())
 		switch {
 		case err != nil:
 			later(err)

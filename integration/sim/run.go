@@ -55,6 +55,7 @@ func Run(seed uint64) Verdict {
 		w.calls.start(h)
 	}
 	newStranger(w, l, keys).begin()
+	newOperator(w, l).begin()
 	w.trouble(l, fleet)
 	w.run(faultyFor)
 	w.calm = true

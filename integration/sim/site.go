@@ -16,11 +16,17 @@ type site struct {
 	holders  map[lease.Holder]*holder
 	walls    walls
 	steady   bool // nobody takes over, since windows begin by ledger time
-	outage   bool // all coordinators are down, and none has led since
+	pauses   pauses
+	granted  map[string]bool // ids, with their keys
+	outage   bool            // all coordinators are down, and none has led since
 }
 
 func newSite(w *World, p *lease.Policy, c Contract) *site {
-	s := &site{world: w, contract: c, store: newStore(w), holders: map[lease.Holder]*holder{}}
+	s := &site{
+		world: w, contract: c, store: newStore(w), holders: map[lease.Holder]*holder{},
+		pauses: pauses{}, granted: map[string]bool{},
+	}
+	s.store.restarted = s.pauses.restarted
 	cfg := lease.DefaultConfig()
 	if w.rand.IntN(2) == 0 {
 		w.count("little room")
@@ -60,7 +66,13 @@ func (s *site) heard(by *lessor, epoch lease.Epoch) (h coordinator.Heard) {
 			h.Silent = h.Silent && !l.serving // its subscription is there
 		default:
 			number, _ := l.candidate.Known()
+			if l.course != nil { // which it may have won anew
+				number = max(number, l.course.Epoch().Number)
+			}
 			h.Number = max(h.Number, number)
+			if l.serving {
+				h.Led = max(h.Led, l.course.Epoch().Number)
+			}
 			h.Silent = h.Silent && !l.serving
 			h.Served = h.Served || l.serving && (l.course.Epoch() == epoch || epoch == lease.Epoch{})
 		}

@@ -69,8 +69,8 @@ func (l *lessor) lead(seat lease.Seat) {
 	if l.site.steady {
 		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
 	}
-	l.heardAt, l.pulse = l.elapsed(), lease.Pulse{}
-	l.in, l.busy, l.unknown = nil, false, nil
+	l.heardAt, l.pulse, l.later = l.elapsed(), lease.Pulse{}, 0
+	l.in, l.acts, l.busy, l.unknown, l.applied = nil, nil, false, nil, 0
 	clear(l.givenUp)
 	led := l.course
 	l.after(l.world.between(0, 5*time.Millisecond), func() {
@@ -99,10 +99,11 @@ func (l *lessor) end() {
 		return
 	}
 	l.past = append(l.past, l.ledger.Stats())
-	l.course, l.serving, l.busy, l.in = nil, false, false, nil
+	l.course, l.serving, l.busy, l.in, l.acts = nil, false, false, nil, nil
 	l.turning = false
 	clear(l.answers)
 	clear(l.replies)
+	clear(l.keys)
 }
 
 // renew shows that the leader lives. Who cannot be asked gives up.
@@ -111,7 +112,7 @@ func (l *lessor) renew(led *coordinator.Course) {
 		return
 	}
 	l.after(renewEvery, func() { l.renew(led) })
-	if !l.world.net.severed(&l.host) {
+	if l.hear().Connected {
 		l.heardAt = l.elapsed()
 	} else if l.elapsed()-l.heardAt > seatTTL/4 && !l.busy {
 		l.world.count("deaf leader resigns")

@@ -16,11 +16,12 @@ import (
 // calls, answers and data.
 type store struct {
 	host
-	memory *coordinator.Memory
-	run    int                   // which life of it this is
-	away   time.Duration         // until then it answers nothing
-	copies []*coordinator.Memory // as it was, each some time after the other; the oldest first
-	wallAt time.Duration         // by how much its wall clock is off
+	memory    *coordinator.Memory
+	run       int                   // which life of it this is
+	away      time.Duration         // until then it answers nothing
+	restarted func()                // is told of each restart, if it is not nil
+	copies    []*coordinator.Memory // as it was, each some time after the other; the oldest first
+	wallAt    time.Duration         // by how much its wall clock is off
 }
 
 // call is something that the store does.
@@ -64,6 +65,9 @@ func (s *store) keepCopies() {
 // time before, or with nothing.
 func (s *store) restart(down time.Duration, empty bool) {
 	s.away = max(s.away, s.world.now+down)
+	if s.restarted != nil {
+		s.restarted()
+	}
 	s.life++ // what is on its way to it is lost
 	next := s.fresh()
 	if !empty {

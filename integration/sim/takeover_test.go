@@ -56,6 +56,27 @@ func TestWhatALeaderDidNotHaveIsLostWithTheStore(t *testing.T) {
 	s.keepsTheContract()
 }
 
+// TestWhoWasFollowedDoesNotWinTheStoreBack: a leader was cut off from the store while another
+// took over, and the store loses that with all else. Who was cut off lacks what was granted
+// since, and asks the store first when that is back.
+func TestWhoWasFollowedDoesNotWinTheStoreBack(t *testing.T) {
+	for late := time.Duration(0); late < renewEvery; late += 2 * time.Millisecond { // either may ask first
+		s := tell(t, 1, Contract{Rules: "10/1h"}, 2, "k")
+		before := s.site.leader()
+		require.Equal(t, 4, s.try(s.fleet[0], "k", 4))
+		s.net.part(&before.host, 5*time.Second)
+		s.pass(time.Second)
+		require.Equal(t, 2, s.Faults["takeover"])
+		require.Equal(t, 4, s.try(s.fleet[1], "k", 4))
+		s.site.store.restart(2*time.Second+late, true)
+		s.pass(3 * time.Second)
+		require.Equal(t, 2, s.try(s.fleet[0], "k", 6)+s.try(s.fleet[1], "k", 6), "%v late", late)
+		require.Equal(t, 1, s.Faults["won back"])
+		require.NotSame(t, before, s.site.leader())
+		s.keepsTheContract()
+	}
+}
+
 // TestDoubtOutlivesTheLeaderThatFoundIt: the store has lost its tail with the leader that
 // knew, and the next leader is killed before a key is asked for: the one after it charges
 // that key all the same.

@@ -13,13 +13,14 @@ func (l *lessor) turn() {
 		return
 	}
 	l.busy, l.turning = true, false
-	in := l.in
-	l.in = nil
-	l.load(l.ledger.Unloaded(in), func() { l.step(in) })
+	in, acts := l.in, l.acts
+	l.in, l.acts = nil, nil
+	l.load(l.ledger.Unloaded(in, about(acts)...), func() { l.step(in, acts) })
 }
 
-func (l *lessor) step(in []lease.Message) {
+func (l *lessor) step(in []lease.Message, acts []told) {
 	now := l.instant()
+	done := l.perform(acts, now)
 	l.ledger.Wall(now, l.wall())
 	l.site.walls.looked(l)
 	t := l.ledger.Turn(now, in)
@@ -28,7 +29,9 @@ func (l *lessor) step(in []lease.Message) {
 		l.check()
 	}
 	l.course.Number(l.ledger, t, l.wall())
-	l.apply(t)
+	recorded := l.ordered(t, done)
+	l.holdToPauses(t)
+	l.apply(t, recorded)
 }
 
 func (l *lessor) deliver(t *lease.Turn) {
@@ -45,6 +48,7 @@ func (l *lessor) deliver(t *lease.Turn) {
 			answer(a.Answer)
 		}
 		delete(l.answers, a.Ticket)
+		delete(l.keys, a.Ticket)
 	}
 	for _, r := range t.Replies {
 		if reply := l.replies[r.Ticket]; reply != nil {
@@ -55,6 +59,7 @@ func (l *lessor) deliver(t *lease.Turn) {
 	}
 	for _, ticket := range t.Dropped {
 		delete(l.answers, ticket)
+		delete(l.keys, ticket)
 	}
 	for _, r := range t.Recalls {
 		if h := l.site.holders[r.Holder]; h != nil {
@@ -62,7 +67,7 @@ func (l *lessor) deliver(t *lease.Turn) {
 		}
 	}
 	l.busy = false
-	if len(l.in) > 0 {
+	if len(l.in)+len(l.acts) > 0 {
 		l.turn()
 		return
 	}

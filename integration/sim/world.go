@@ -10,16 +10,17 @@ import (
 
 // World is true time, and what happens in it.
 type World struct {
-	rand   *rand.Rand
-	origin int64         // Unix nanoseconds at which it begins
-	now    time.Duration // true time since the beginning
-	events events
-	orders uint64
-	net    network
-	spends []oracle.Spend
-	Faults map[string]int // by name, how often each fired
-	calls  calls
-	calm   bool // no more faults
+	rand    *rand.Rand
+	origin  int64         // Unix nanoseconds at which it begins
+	now     time.Duration // true time since the beginning
+	events  events
+	orders  uint64
+	net     network
+	spends  []oracle.Spend
+	charges []oracle.Spend // what was used elsewhere
+	Faults  map[string]int // by name, how often each fired
+	calls   calls
+	calm    bool // no more faults
 	// scripted says that nothing goes wrong but what a story tells.
 	scripted bool
 }

@@ -62,7 +62,29 @@ func anyChange(random *rand.Rand, have map[lease.Key]lease.Record) lease.Change 
 	for range random.IntN(3) {
 		c.Batches = append(c.Batches, anyBatch(random))
 	}
+	anyActs(random, &c, before)
 	return c
+}
+
+// anyActs lets acts change some of the prefix, too.
+func anyActs(random *rand.Rand, c *lease.Change, before lease.Record) {
+	if c.Paused = random.IntN(3) == 0; c.Paused && random.IntN(3) > 0 {
+		c.Pause = &lease.Pause{
+			Since: algo.Instant(anyNumber(random)), Until: algo.Instant(anyNumber(random)),
+			By: []string{"", "ä \"b\"", " "}[random.IntN(3)], Reason: []string{"", "so: \\ it \u00a0is", " x "}[random.IntN(3)],
+		}
+	}
+	for _, charge := range before.Charges {
+		if !c.Whole && random.IntN(4) == 0 {
+			c.Charges = append(c.Charges, lease.ChargeRecord{ID: charge.ID})
+		}
+	}
+	for range random.IntN(3) {
+		id := fmt.Sprintf("id-%d:._", random.IntN(9))
+		if !slices.ContainsFunc(c.Charges, func(have lease.ChargeRecord) bool { return have.ID == id }) {
+			c.Charges = append(c.Charges, lease.ChargeRecord{ID: id, N: 1 + random.Int64N(math.MaxInt64-1), Until: 1 + algo.Instant(random.Int64N(math.MaxInt64-1))})
+		}
+	}
 }
 
 func anyWindow(random *rand.Rand, rule string, whole bool, before lease.Record) lease.WindowRecord {
@@ -116,6 +138,10 @@ func Sorted(r lease.Record) lease.Record {
 	if len(r.Batches) == 0 {
 		r.Batches = nil
 	}
+	if len(r.Charges) == 0 {
+		r.Charges = nil
+	}
+	slices.SortFunc(r.Charges, func(a, b lease.ChargeRecord) int { return strings.Compare(a.ID, b.ID) })
 	for i := range r.Windows {
 		if st := &r.Windows[i].State; len(st.Marks) == 0 {
 			st.Marks = nil

@@ -77,10 +77,31 @@ func read(r *lease.Record, window func(string) *algo.State, field, value string)
 			r.Batches = append(r.Batches, b)
 		}
 		return err
+	case "p":
+		r.Pause, err = pause(value)
+		return err
+	case "c":
+		r.Charges = append(r.Charges, lease.ChargeRecord{ID: name, N: n.next(&value, ' '), Until: algo.Instant(n.next(&value, ' '))})
 	default:
 		return errNone
 	}
 	return n.err
+}
+
+func pause(value string) (*lease.Pause, error) {
+	n := numbers{}
+	p := &lease.Pause{Since: algo.Instant(n.next(&value, ' ')), Until: algo.Instant(n.next(&value, ' '))}
+	for _, text := range []*string{&p.By, &p.Reason} {
+		quoted, err := strconv.QuotedPrefix(value)
+		if err != nil {
+			return nil, errNone
+		}
+		if *text, err = strconv.Unquote(quoted); err != nil {
+			return nil, err
+		}
+		value = strings.TrimPrefix(value[len(quoted):], " ")
+	}
+	return p, n.err
 }
 
 func batch(name, value string) (b lease.Batch, err error) {

@@ -30,6 +30,12 @@ func (w *Writer) Fields(c *lease.Change, epoch uint64, set func(field, value str
 	for i := range c.Batches {
 		w.batch(&c.Batches[i])
 	}
+	if c.Paused {
+		w.pause(c.Pause)
+	}
+	for i := range c.Charges {
+		w.charge(&c.Charges[i])
+	}
 	all, from := string(w.text), 0
 	for i := 0; i < len(w.ends); i += 2 {
 		field, value := all[from:w.ends[i]], all[w.ends[i]:w.ends[i+1]]
@@ -118,6 +124,30 @@ func (w *Writer) part(p *lease.Part) {
 		}
 		w.number(n)
 	}
+}
+
+func (w *Writer) pause(p *lease.Pause) {
+	w.text = append(w.text, 'p')
+	w.end()
+	if p != nil {
+		w.number(int64(p.Since))
+		w.text = append(w.text, ' ')
+		w.number(int64(p.Until))
+		w.text = strconv.AppendQuoteToASCII(append(w.text, ' '), p.By)
+		w.text = strconv.AppendQuoteToASCII(append(w.text, ' '), p.Reason)
+	}
+	w.end()
+}
+
+func (w *Writer) charge(c *lease.ChargeRecord) {
+	w.text = append(append(w.text, "c "...), c.ID...)
+	w.end()
+	if c.Until != 0 {
+		w.number(c.N)
+		w.text = append(w.text, ' ')
+		w.number(int64(c.Until))
+	}
+	w.end()
 }
 
 func (w *Writer) number(n int64) { w.text = strconv.AppendInt(w.text, n, 10) }

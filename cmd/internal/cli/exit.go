@@ -65,7 +65,7 @@ func Code(err error) int {
 		return Misused
 	case Never(err):
 		return Refused
-	case errors.Is(err, lease.ErrTimedOut), errors.Is(err, lease.ErrTooLate), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, lease.ErrTimedOut), errors.Is(err, lease.ErrTooLate), errors.Is(err, lease.ErrPaused), errors.Is(err, context.DeadlineExceeded):
 		return TimedOut
 	}
 	return Failed

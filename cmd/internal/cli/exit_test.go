@@ -25,6 +25,7 @@ func TestEachFailureHasItsExitCode(t *testing.T) {
 		{fmt.Errorf("asking: %w", lease.ErrNever), Refused},
 		{fmt.Errorf("asking: %w", lease.ErrUnknownKey), Refused},
 		{lease.ErrTooLate, TimedOut},
+		{fmt.Errorf("asking: %w", lease.ErrPaused), TimedOut},
 		{context.DeadlineExceeded, TimedOut},
 		{fmt.Errorf("bus: %w", lease.ErrNoCoordinator), NoCoordinator},
 		{errors.Join(lease.ErrNoCoordinator, context.DeadlineExceeded), NoCoordinator},

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/user"
+	"time"
+
+	"ration/bus"
+	"ration/cmd/internal/cli"
+	"ration/coordinator"
+	"ration/lease"
+)
+
+// answerWait is how long a leader may take to answer an act, beside --connect-wait.
+const answerWait = 2 * time.Second
+
+// doing is what commands have in common that change something.
+type doing struct {
+	Reason string `help:"Why: for the log, and for refusals where it is a pause." placeholder:"TEXT"`
+	By     string `help:"Who does it, for the same. Without it the user's name." placeholder:"NAME"`
+	cli.Server
+	cli.Connection
+	cli.Logging
+
+	where string // NATS, when it is connected
+}
+
+// connected does something with a client of a cell whose status was told.
+func (c *doing) connected(ctx context.Context, s cli.Streams, who string, do func(context.Context, *bus.Client, *document) error) error {
+	if err := c.Locate(&c.Connection, s); err != nil {
+		return err
+	}
+	config, err := c.Config(who, c.Voice(name, s).Log)
+	if err != nil {
+		return err
+	}
+	config.Log = nil // a few questions; their failure is the command's
+	nc, err := bus.ConnectContext(ctx, c.Nats, config)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	c.where = bus.Redacted(nc.ConnectedUrl())
+	client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
+	asking, cancel := context.WithTimeout(ctx, c.ConnectWait+answerWait)
+	defer cancel()
+	body, err := client.Status(asking, "")
+	if err != nil {
+		return c.failed(err, "", "")
+	}
+	d, err := parseDocument(body)
+	if err != nil {
+		return fmt.Errorf("the coordinator at %s tells no status (%w); see what serves cell %s there", c.where, err, c.Cell)
+	}
+	return do(ctx, bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell, Partitions: min(max(1, d.Divided), bus.MaxPartitions)}), d)
+}
+
+// tell has an act done, and says what came of it. It is told again where nobody leads for a
+// moment: that changes nothing.
+func (c *doing) tell(ctx context.Context, s cli.Streams, a lease.Act, said func(*acted) string) error {
+	a.Reason, a.By = c.Reason, c.by()
+	if err := a.Validate(); err != nil {
+		return &cli.Exit{Code: cli.Misused, Err: err}
+	}
+	return c.connected(ctx, s, "coordinator "+string(a.Verb), func(ctx context.Context, client *bus.Client, _ *document) error {
+		ctx, cancel := context.WithTimeout(ctx, c.ConnectWait+answerWait)
+		defer cancel()
+		var all acted
+		for {
+			one, err := c.ask(ctx, client, a)
+			if err != nil {
+				remedy := "do it again"
+				if a.Verb == lease.VerbCharge {
+					remedy = "do it again with --id " + a.ID + ", so that it counts once"
+				}
+				return c.failed(err, "it was done", remedy)
+			}
+			one.Reset += all.Reset
+			if all = *one; !all.More {
+				fmt.Fprintln(s.Out, said(&all))
+				return nil
+			}
+		}
+	})
+}
+
+// ask asks until somebody leads, for as long as a takeover takes.
+func (c *doing) ask(ctx context.Context, client *bus.Client, a lease.Act) (*acted, error) {
+	const takeover, pause = time.Second, 20 * time.Millisecond
+	for until := time.Now().Add(min(takeover, c.ConnectWait)); ; {
+		body, err := client.Act(ctx, a)
+		if err == nil {
+			told := &acted{}
+			return told, json.Unmarshal(body, told)
+		}
+		if !errors.Is(err, lease.ErrNoCoordinator) && !errors.Is(err, lease.ErrStopped) || time.Now().After(until) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// by is who does it.
+func (c *doing) by() string {
+	if c.By != "" {
+		return c.By
+	}
+	u, err := user.Current()
+	if err != nil || (&lease.Act{Verb: lease.VerbResume, Key: "k", By: u.Username}).Validate() != nil {
+		return ""
+	}
+	return u.Username
+}
+
+// failed words what became of a question, after which it is not known whether something was
+// done.
+func (c *doing) failed(err error, whether, remedy string) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && whether != "":
+		return fmt.Errorf("%w: the one at %s did not answer in time; whether %s is unknown, so %s", lease.ErrNoCoordinator, c.where, whether, remedy)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: the one at %s did not answer in time; give it more with --connect-wait", lease.ErrNoCoordinator, c.where)
+	case errors.Is(err, lease.ErrNoCoordinator):
+		return cli.Nobody(c.where, c.Cell)
+	case errors.Is(err, lease.ErrMirrorAway) && whether != "":
+		return fmt.Errorf("%w; whether %s is unknown, so %s then", err, whether, remedy)
+	}
+	return cli.Foreign(err)
+}
+
+// acted is what a leader answers to an act.
+type acted struct {
+	V      int    `json:"v"`
+	Leader string `json:"leader"`
+	// Pause is that which is in force, or has ended.
+	Pause  *pauseState `json:"pause,omitempty"`
+	Leases int         `json:"leases,omitempty"`
+	Keys   []keyState  `json:"keys,omitempty"`
+	Again  bool        `json:"again,omitempty"`
+	Reset  int         `json:"reset,omitempty"`
+	More   bool        `json:"more,omitempty"`
+}
+
+// act does what an operator asks of a key in a partition that is led here, and logs it.
+func (s *site) act(ctx context.Context, l *coordinator.Leader, a lease.Act, log *slog.Logger) (any, error) {
+	done, err := l.Act(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	all := acted{V: bus.Format, Leader: s.name, Leases: done.Leases, Again: done.Again, Reset: done.Reset, More: done.More}
+	if done.Pause != nil {
+		all.Pause = newPauseState(done.Pause, 0)
+		all.Pause.Left = int64(a.For)
+	}
+	for _, k := range done.Keys {
+		all.Keys = append(all.Keys, newKeyState(k, 0))
+	}
+	log.Info("an operator acts", "verb", a.Verb, "key", cli.Printable(string(a.Key), 200), "by", a.By, "reason", a.Reason)
+	return all, nil
+}

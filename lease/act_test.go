@@ -1,0 +1,215 @@
+package lease_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ration/algo"
+	"ration/lease"
+)
+
+func acted(t *testing.T, l *lease.Ledger, now algo.Instant, a lease.Act) lease.Acted {
+	t.Helper()
+	require.NoError(t, a.Validate())
+	done, err := l.Act(now, now, a)
+	require.NoError(t, err)
+	return done
+}
+
+// TestPauseIsKeptForAsLongAsItLasts: no broom takes the record of a pause without an end, nor of
+// one that lasts longer than any window.
+func TestPauseIsKeptForAsLongAsItLasts(t *testing.T) {
+	for _, lasts := range []time.Duration{0, 50 * 24 * time.Hour} {
+		l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [10/1s]}]`), lease.DefaultConfig())
+		for _, key := range []lease.Key{"k", "bare"} {
+			acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: key, For: lasts})
+		}
+		changes := turn(t, l, start).Changes
+		require.Len(t, changes, 2)
+		for _, c := range changes {
+			require.True(t, c.Paused)
+			if lasts == 0 {
+				lasts = 200 * 365 * 24 * time.Hour
+			}
+			require.GreaterOrEqual(t, c.Keep, lasts, "%s", c.Key)
+		}
+	}
+}
+
+// TestPauseWhoseTimeIsOverLeavesNothing: of a key that no limit names, neither in memory nor in
+// the mirror.
+func TestPauseWhoseTimeIsOverLeavesNothing(t *testing.T) {
+	records := mirrored{}
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [10/1s]}]`), lease.DefaultConfig())
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "bare/x", For: time.Minute})
+	records.keep(turn(t, l, start))
+	require.Len(t, records, 1)
+	for range 200 {
+		at, ok := l.Next()
+		if !ok {
+			break
+		}
+		records.keep(turn(t, l, at))
+	}
+	require.Empty(t, records)
+	require.Zero(t, l.Summary(start).Live)
+}
+
+// TestPauseBindsAKeyThatNothingLimits: under a policy that grants such, and by whichever of its
+// keys a request is below it.
+func TestPauseBindsAKeyThatNothingLimits(t *testing.T) {
+	l := lease.NewLedger(policy(t, "unknown: allow\nlimits: [{key: k, rules: [10/1s]}]"), lease.DefaultConfig())
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "t/x"})
+	seq := uint64(0)
+	ask := func(keys ...lease.Key) error {
+		seq++
+		return turn(t, l, start, ask("a", seq, start, 0, keys...)).Answers[0].Answer.Refusal.Reason
+	}
+	require.ErrorIs(t, ask("t/x"), lease.ErrPaused)
+	require.ErrorIs(t, ask("t/x/y/z"), lease.ErrPaused)
+	require.ErrorIs(t, ask("t/y", "t/x/y"), lease.ErrPaused)
+	require.NoError(t, ask("t"))
+	require.NoError(t, ask("t/xy"))
+	require.NoError(t, ask("t/y"))
+	acted(t, l, start, lease.Act{Verb: lease.VerbResume, Key: "t/x"})
+	require.NoError(t, ask("t/x"))
+}
+
+// TestPauseOfWhatNothingNamesKeepsUnknownKeysUnknown: they are refused as such.
+func TestPauseOfWhatNothingNamesKeepsUnknownKeysUnknown(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [10/1s]}]`), lease.DefaultConfig())
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "other"})
+	a := turn(t, l, start, ask("a", 1, start, time.Hour, "other/x")).Answers
+	require.ErrorIs(t, a[0].Answer.Refusal.Reason, lease.ErrUnknownKey)
+}
+
+// TestPauseKeepsTheLineOfOthersShort: those who wait for it hold nothing, and take no places, at
+// the prefixes that they share with others.
+func TestPauseKeepsTheLineOfOthersShort(t *testing.T) {
+	config := lease.DefaultConfig()
+	config.Line = 3
+	l := lease.NewLedger(policy(t, `limits: [{key: "{t}", rules: [10/1s]}, {key: "{t}/{s}", rules: [10/1s]}]`), config)
+	for i := range uint64(3) {
+		large := ask("a", 1+i, start, time.Hour, "t/x")
+		large.Need.Tokens, large.Want.Tokens = 10, 10
+		if i == 0 {
+			require.Equal(t, lease.Granted, turn(t, l, start, large).Answers[0].Answer.Outcome)
+			continue
+		}
+		require.Empty(t, turn(t, l, start, large).Answers, "it waits, and more is kept for it than comes back")
+	}
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "t/x"})
+	turn(t, l, start, &lease.Report{Holder: lease.Holder{Name: "a", Incarnation: 1}, Counts: []lease.Count{
+		{ID: lease.ID{Holder: lease.Holder{Name: "a", Incarnation: 1}, Seq: 1}, Keys: []lease.Key{"t/x"}, Returned: 5, Points: []lease.Point{{Count: 5}}},
+	}})
+	for i := range uint64(5) {
+		a := turn(t, l, start, ask("b", 1+i, start, time.Hour, "t/y")).Answers
+		require.Len(t, a, 1)
+		require.Equal(t, lease.Granted, a[0].Answer.Outcome)
+	}
+	turn(t, l, start, ask("c", 1, start, time.Hour, "t/x"))
+	full := turn(t, l, start, ask("c", 2, start, time.Hour, "t/x")).Answers
+	require.ErrorIs(t, full[0].Answer.Refusal.Reason, lease.ErrLineFull, "as many wait for the pause as may")
+	require.Empty(t, turn(t, l, start, ask("d", 1, start, time.Hour, "t/y")).Answers, "there is room in the line")
+}
+
+// TestPauseTakesOneKeyOfManyAtMost: where there is no room for more keys it is refused, and
+// changes nothing.
+func TestPauseTakesOneKeyOfManyAtMost(t *testing.T) {
+	config := lease.DefaultConfig()
+	config.Keys = 10
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [10/1s]}]`), config)
+	for i := range 9 {
+		acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: lease.Key(fmt.Sprint("t/", i))})
+	}
+	_, err := l.Act(start, start, lease.Act{Verb: lease.VerbPause, Key: "t/9"})
+	require.ErrorIs(t, err, lease.ErrTooManyKeys)
+	turn(t, l, start)
+	require.Equal(t, 9, l.Summary(start).Live)
+}
+
+// TestChargesAreRememberedUpToABound: of more the oldest counts again, which is safe.
+func TestChargesAreRememberedUpToABound(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1000000/1h]}]`), lease.DefaultConfig())
+	charge := func(i int) bool {
+		return acted(t, l, start, lease.Act{Verb: lease.VerbCharge, Key: "k", ID: fmt.Sprint("c", i), N: 1}).Again
+	}
+	for i := range 1025 {
+		require.False(t, charge(i))
+	}
+	require.True(t, charge(1024))
+	require.True(t, charge(1))
+	require.False(t, charge(0))
+	records := mirrored{}
+	records.keep(turn(t, l, start))
+	require.Len(t, records["k"].Charges, 1024)
+}
+
+// TestActIsCheckedBeforeItIsDone.
+func TestActIsCheckedBeforeItIsDone(t *testing.T) {
+	long := strings.Repeat("a", 257)
+	for want, acts := range map[string][]lease.Act{
+		"bad_key": {{Verb: lease.VerbPause}, {Verb: lease.VerbReset, Key: "a//b"}},
+		"bad_request": {
+			{Key: "k"}, {Verb: "stop", Key: "k"},
+			{Verb: lease.VerbPause, Key: "k", Reason: long}, {Verb: lease.VerbPause, Key: "k", By: long[:65]},
+			{Verb: lease.VerbPause, Key: "k", Reason: "a\x1b[1m"}, {Verb: lease.VerbPause, Key: "k", Reason: "\xff"},
+			{Verb: lease.VerbPause, Key: "k", For: -1}, {Verb: lease.VerbResume, Key: "k", For: 1}, {Verb: lease.VerbPause, Key: "k", N: 1},
+			{Verb: lease.VerbCharge, Key: "k", ID: "a"}, {Verb: lease.VerbCharge, Key: "k", N: 1}, {Verb: lease.VerbCharge, Key: "k", ID: "a", N: -1},
+			{Verb: lease.VerbCharge, Key: "k", ID: "a", N: algo.MaxLimit + 1}, {Verb: lease.VerbCharge, Key: "k", ID: "a", N: 1, Age: -1},
+			{Verb: lease.VerbCharge, Key: "k", ID: "a", N: 1, Unit: "U"}, {Verb: lease.VerbCharge, Key: "k", ID: long[:65], N: 1},
+		},
+	} {
+		for _, a := range acts {
+			require.Equal(t, want, lease.Code(a.Validate()), "%+v", a)
+		}
+	}
+	for _, a := range []lease.Act{
+		{Verb: lease.VerbPause, Key: "k", Reason: long[:256], By: long[:64], For: 1},
+		{Verb: lease.VerbCharge, Key: "k", ID: long[:64], N: algo.MaxLimit, Unit: "call", Age: algo.MaxPeriod},
+	} {
+		require.NoError(t, a.Validate(), "%+v", a)
+	}
+}
+
+// TestWhoWaitedForAPauseIsHeldToTheBounds: those who go on at its end take room by then, of which
+// there may be too little by now.
+func TestWhoWaitedForAPauseIsHeldToTheBounds(t *testing.T) {
+	config := lease.DefaultConfig()
+	config.Keys = 10
+	l := lease.NewLedger(policy(t, `limits: [{key: "{t}/{s}", rules: [1/1h]}]`), config)
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "t"})
+	for i := range uint64(12) {
+		require.Empty(t, turn(t, l, start, ask("a", 1+i, start, time.Hour, lease.Key(fmt.Sprint("t/", i)))).Answers)
+	}
+	acted(t, l, start+1, lease.Act{Verb: lease.VerbResume, Key: "t"})
+	outcomes := map[lease.Outcome]int{}
+	for _, a := range turn(t, l, start+1).Answers {
+		if outcomes[a.Answer.Outcome]++; a.Answer.Outcome == lease.Refused {
+			require.ErrorIs(t, a.Answer.Refusal.Reason, lease.ErrTooManyKeys)
+		}
+	}
+	require.Equal(t, 8, outcomes[lease.Granted], "a tenant has nine tenths, and the key that was paused is one")
+	require.Equal(t, 4, outcomes[lease.Refused])
+}
+
+// TestPrefixWithoutALimitIsLoadedOnce: it may be paused, so nothing below it is granted before its
+// record was asked for; and not again where there is none.
+func TestPrefixWithoutALimitIsLoadedOnce(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: "{t}/{s}", rules: [10/1s]}]`), lease.DefaultConfig())
+	in := []lease.Message{{Request: ask("a", 1, start, 0, "t/x/deep")}}
+	require.ElementsMatch(t, []lease.Key{"t", "t/x", "t/x/deep"}, l.Unloaded(in))
+	l.Restore(lease.Record{Key: "t", Written: 1, Pause: &lease.Pause{Since: start}})
+	l.Restore(lease.Record{Key: "t/x"})
+	l.Restore(lease.Record{Key: "t/x/deep"})
+	require.ElementsMatch(t, []lease.Key{"t/x"}, l.Unloaded(in), "a limited one is made when it is asked for")
+	a := turn(t, l, start, in[0].Request).Answers[0].Answer
+	require.ErrorIs(t, a.Refusal.Reason, lease.ErrPaused)
+	require.Equal(t, lease.Key("t"), a.Refusal.Key)
+	l.SetComplete()
+	require.Empty(t, l.Unloaded(in))
+}

@@ -1,0 +1,39 @@
+package lease
+
+// resetMost is how many prefixes one act resets: the turn that records it stays short.
+const resetMost = 1024
+
+// reset forgets what was spent of a prefix and of all that lies below it. What is held is
+// held. It leaves the prefixes above alone: what counts there is others' too.
+func (l *Ledger) reset(act Act) (acted Acted) {
+	for _, a := range l.order {
+		if !a.key.below(act.Key) || !l.hasSpent(a) {
+			continue
+		}
+		if acted.Reset == resetMost {
+			acted.More = true
+			break
+		}
+		acted.Reset++
+		l.stats.Resets++
+		for i := range a.windows {
+			w, now := a.window(i, l.now)
+			w.Forget(now)
+		}
+		if l.lost.Epoch != 0 {
+			l.acted(a).pardoned = true
+		}
+		l.touch(a)
+		l.stir(a)
+	}
+	return acted
+}
+
+func (l *Ledger) hasSpent(a *account) bool {
+	for i := range a.windows {
+		if w, now := a.window(i, l.now); w.Spent(now) > 0 {
+			return true
+		}
+	}
+	return false
+}

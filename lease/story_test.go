@@ -27,6 +27,8 @@ import (
 //	stats NAME...             those counts that are not zero
 //	restore                   another ledger takes over from the records
 //
+// The file scenarios has B49, B70, B71, B74, B76, B77 and B79.
+//
 // An ID is holder/sequence. Keys default to k, needs to 1 token. UNITS are written
 // as 1200tokens, several joined by +.
 func TestStories(t *testing.T) {

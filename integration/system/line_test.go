@@ -61,7 +61,7 @@ func (w *waiter) decided() bool {
 	}
 }
 
-// TestWaiterOnOneKeyHoldsNobodyUpOnAnother: a line belongs to its key.
+// TestWaiterOnOneKeyHoldsNobodyUpOnAnother is B53: a line belongs to its key.
 func TestWaiterOnOneKeyHoldsNobodyUpOnAnother(t *testing.T) {
 	within(t, "  - {key: a, rules: [1/30s]}\n  - {key: b, rules: [1000/1s]}\n", func(w *world) {
 		one := w.join("one")
@@ -79,7 +79,7 @@ func TestWaiterOnOneKeyHoldsNobodyUpOnAnother(t *testing.T) {
 	})
 }
 
-// TestCancelledCallerTakesNothing: a caller whose context has ended before
+// TestCancelledCallerTakesNothing is B56: a caller whose context has ended before
 // it asks gets that error, always, and asks nobody for anything.
 func TestCancelledCallerTakesNothing(t *testing.T) {
 	within(t, "  - {key: k, rules: [1000/1s]}\n", func(w *world) {
@@ -101,7 +101,7 @@ func TestCancelledCallerTakesNothing(t *testing.T) {
 	})
 }
 
-// TestHeadThatLeavesLetsThoseBehindThrough: 9 of 10 are out; the first in
+// TestHeadThatLeavesLetsThoseBehindThrough is B59: 9 of 10 are out; the first in
 // line wants 5, the second 1. When the first leaves, by cancel or by its deadline,
 // the second is served in that instant, though nothing came back.
 func TestHeadThatLeavesLetsThoseBehindThrough(t *testing.T) {
@@ -139,7 +139,7 @@ func TestHeadThatLeavesLetsThoseBehindThrough(t *testing.T) {
 	}
 }
 
-// TestCancelBeforeParkingIsHeard: a cancel in the very instant of asking
+// TestCancelBeforeParkingIsHeard is B61: a cancel in the very instant of asking
 // ends the wait in that instant, with nothing else going on.
 func TestCancelBeforeParkingIsHeard(t *testing.T) {
 	within(t, "  - {key: k, rules: [1/1h]}\n", func(w *world) {
@@ -161,7 +161,7 @@ func TestCancelBeforeParkingIsHeard(t *testing.T) {
 	})
 }
 
-// TestWaitersAreNotLetThroughTogether: a hundred wait on 1/100ms for two
+// TestWaitersAreNotLetThroughTogether is B62: a hundred wait on 1/100ms for two
 // seconds; each one who is woken takes a token of its own.
 func TestWaitersAreNotLetThroughTogether(t *testing.T) {
 	for _, rule := range []string{"1/100ms", "1/100ms fixed", "1/100ms bucket"} {
@@ -194,7 +194,7 @@ func TestWaitersAreNotLetThroughTogether(t *testing.T) {
 	}
 }
 
-// TestLargeCallIsNotOvertakenForEver: one who wants all ten stands first;
+// TestLargeCallIsNotOvertakenForEver is B64: one who wants all ten stands first;
 // small ones come every 50 ms, at its own worker and at another.
 func TestLargeCallIsNotOvertakenForEver(t *testing.T) {
 	for _, workers := range []int{1, 2} {
@@ -228,7 +228,7 @@ func TestLargeCallIsNotOvertakenForEver(t *testing.T) {
 	}
 }
 
-// TestCancelledWaitersDoNotPileUp: one holds for ten minutes, and thousands
+// TestCancelledWaitersDoNotPileUp is B67: one holds for ten minutes, and thousands
 // come to wait and go.
 func TestCancelledWaitersDoNotPileUp(t *testing.T) {
 	within(t, "  - {key: k, rules: [1 concurrent]}\n", func(w *world) {

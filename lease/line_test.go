@@ -197,7 +197,7 @@ func TestTopUpLeavesWhatTheLineNeeds(t *testing.T) {
 	require.Equal(t, int64(2), answers[0].Answer.Granted.Tokens, "4 are free, and 2 of them are waited for")
 }
 
-// TestFullLineRefusesAtOnce: the next one after the last who may wait is told
+// TestFullLineRefusesAtOnce is B68: the next one after the last who may wait is told
 // so at once, with the sure wait, and nothing of it is remembered in the line.
 func TestFullLineRefusesAtOnce(t *testing.T) {
 	config := lease.DefaultConfig()

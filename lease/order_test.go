@@ -331,3 +331,34 @@ func TestPremiumHardlyWaitsLongerForStandard(t *testing.T) {
 	require.GreaterOrEqual(t, share, 0.05-0.002)
 	require.Greater(t, standard.got+premium.got, int64(60*97))
 }
+
+// TestLowRequestIsGrantedWithinItsShare is B65: one of a low class waits while a high one
+// wants all that there is. With a share for it, it is served as soon as that is worth it,
+// whoever of its class comes and leaves meanwhile; without one it waits for as long as the
+// others come, and is seen to wait.
+func TestLowRequestIsGrantedWithinItsShare(t *testing.T) {
+	for _, c := range []struct {
+		lower string
+		most  int64 // that the high one gets before; 0 for all
+	}{{"1%", 100 + 2}, {"5%", 20 + 2}, {"50%", 1 + 2}, {"0", 0}} {
+		high := &member{name: "high", class: "premium", cost: 1, depth: 20}
+		fickle := &member{name: "fickle", class: "standard", cost: 1, depth: 1, patient: 70 * time.Millisecond}
+		low := &member{name: "low", class: "standard", cost: 1, depth: 1}
+		l := newLined(t, `limits: [{key: k, rules: [10/1s bucket burst=1], line: {premium: 99, standard: 99, lower: `+c.lower+`}}]`, high, fickle, low)
+		for l.now.Sub(start) < 10*time.Minute && low.got == 0 {
+			l.run(time.Second/10, time.Second/20)
+		}
+		require.Greater(t, fickle.no["timed_out"], 3*int(l.now.Sub(start)/time.Second), "who of its class comes also leaves")
+		if c.most > 0 {
+			require.Positive(t, low.got, c.lower)
+			require.LessOrEqual(t, high.got, c.most, c.lower)
+			continue
+		}
+		require.Zero(t, low.got+fickle.got)
+		require.Greater(t, high.got, int64(2900))
+		standard := l.ledger.Summary(l.now).Classes[1]
+		require.Equal(t, "standard", standard.Name)
+		require.GreaterOrEqual(t, standard.Waiting, 1)
+		require.Zero(t, standard.Granted)
+	}
+}

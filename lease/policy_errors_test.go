@@ -12,7 +12,8 @@ import (
 )
 
 // TestPolicyErrorsSayWhereAndWhatToDo reads the policies in testdata/policy and
-// compares every word of what is said of them. A case is: parse, the policy,
+// compares every word of what is said of them: B107, B110 and, for what makes no sense
+// together, B109. A case is: parse, the policy,
 // ----, and the errors, or the policy's canonical form.
 func TestPolicyErrorsSayWhereAndWhatToDo(t *testing.T) {
 	datadriven.Walk(t, "testdata/policy", func(t *testing.T, path string) {
@@ -31,8 +32,8 @@ func TestPolicyErrorsSayWhereAndWhatToDo(t *testing.T) {
 	})
 }
 
-// What is not a text, or more than any policy is, is refused before YAML is
-// made of it: quickly, or this test does not end.
+// TestPolicyThatIsNoneIsRefusedAtOnce is B107: what is not a text, or more than any
+// policy is, is refused before YAML is made of it: quickly, or this test does not end.
 func TestPolicyThatIsNoneIsRefusedAtOnce(t *testing.T) {
 	const most = 1 << 20
 	good := "limits:\n  - key: a\n    rules: [10/1s]\n"

@@ -65,7 +65,9 @@ func (w *WaitingLine) String() string {
 	for _, c := range w.Classes {
 		parts = append(parts, fmt.Sprintf("%s: %d", c.Name, c.Bound))
 	}
-	parts = append(parts, fmt.Sprintf("lower: %d%%", w.Lower))
+	if len(w.Classes) > 1 {
+		parts = append(parts, fmt.Sprintf("lower: %d%%", w.Lower))
+	}
 	if w.ShedShare > 0 {
 		parts = append(parts, fmt.Sprintf("shed: %d%%", w.ShedShare))
 	}
@@ -118,10 +120,13 @@ func (r *reader) waitingLine(f field) WaitingLine {
 			line.Classes, places = append(line.Classes, LineClass{name.value, n}), append(places, name.at)
 		}
 	}
-	_, lower := written["lower"]
+	lower, kept := written["lower"]
 	_, shed := written["shed"]
-	if named := len(written) > 0; named && len(written) == count(lower)+count(shed) {
+	switch named := len(written) - count(kept) - count(shed); {
+	case named == 0 && len(written) > 0:
 		r.add(nodePlace(f.value), "the line has no class", lineRemedy)
+	case named == 1 && kept:
+		r.add(lower, "lower keeps a share for lower classes, and the line has one class", "name a lower one behind it, or leave lower out")
 	}
 	r.classes.note(r, line.Classes, places)
 	return line

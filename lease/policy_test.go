@@ -60,7 +60,8 @@ func TestPolicyIsReadAlikeWithOtherLineEndsAndAMark(t *testing.T) {
 	require.Equal(t, want, policy(t, strings.TrimSuffix(text, "\n")))
 }
 
-// 0 blocks all, and only the word switches off.
+// TestZeroBlocksAndOnlyUnlimitedDoesNot is B92: 0 blocks all, and only the word switches
+// off. See also TestWhatIsNotLimitedIsCounted.
 func TestZeroBlocksAndOnlyUnlimitedDoesNot(t *testing.T) {
 	p := policy(t, `limits: [{key: none, rules: [0/1s]}, {key: all, rules: [unlimited]}, {key: slots, rules: [0 concurrent]}]`)
 	kinds := map[string]algo.Kind{"none": algo.Sliding, "all": algo.Unlimited, "slots": algo.Concurrent}

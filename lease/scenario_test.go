@@ -47,7 +47,8 @@ func grantedBy(t *testing.T, l *lease.Ledger, r *lease.Request, now algo.Instant
 	}
 }
 
-// Under two rules a wait is that of the rule that binds longest, and works.
+// TestWaitIsThatOfTheRuleThatBindsLongest is B44: under two rules a wait is that of the
+// rule that binds longest, and works.
 func TestWaitIsThatOfTheRuleThatBindsLongest(t *testing.T) {
 	seven, sixty := 7*time.Second+7*time.Second/5000, 60*time.Second+60*time.Second/5000
 	l := newLedger(t, "limits: [{key: k, rules: [1/7s, 5/60s]}]")
@@ -76,8 +77,8 @@ func TestWaitIsThatOfTheRuleThatBindsLongest(t *testing.T) {
 	}
 }
 
-// Who is refused by his own limit takes nothing of what he shares with
-// others.
+// TestRefusedUserLeavesTheSharedLimitAlone is B46: who is refused by his own limit takes
+// nothing of what he shares with others.
 func TestRefusedUserLeavesTheSharedLimitAlone(t *testing.T) {
 	l := newLedger(t, `limits: [{key: "{tenant}", rules: [100/1m]}, {key: "{tenant}/{user}", rules: [5/1m]}]`)
 	granted := func(user string, times int) (n int) {
@@ -100,8 +101,8 @@ func TestRefusedUserLeavesTheSharedLimitAlone(t *testing.T) {
 	require.Equal(t, 90, others)
 }
 
-// Of five that ask at once for 60 of 100 one is granted, and the others take
-// nothing.
+// TestCostsThatAskAtOnceDoNotPassTogether is B50: of five that ask at once for 60 of 100
+// one is granted, and the others take nothing.
 func TestCostsThatAskAtOnceDoNotPassTogether(t *testing.T) {
 	l := newLedger(t, "limits: [{key: k, rules: [100/1m]}]")
 	var in []any
@@ -118,8 +119,9 @@ func TestCostsThatAskAtOnceDoNotPassTogether(t *testing.T) {
 	require.Equal(t, int64(60), l.Summary(start).Held.Tokens)
 }
 
-// A prefix is charged once for a request, whichever of its keys reach it, and
-// limits that read alike under other keys share nothing.
+// TestEachPrefixIsChargedOnceAndByItself is B52: a prefix is charged once for a request,
+// whichever of its keys reach it, and limits that read alike under other keys share
+// nothing.
 func TestEachPrefixIsChargedOnceAndByItself(t *testing.T) {
 	l := newLedger(t, `limits: [{key: "{t}", rules: [10/1m, 100/1h]}, {key: "{t}/{s}", rules: [10/1m, 100/1h]}]`)
 	r := ask("a", 1, start, 0, "acme/x", "acme/y", "acme/x")
@@ -193,8 +195,9 @@ func TestTakeoverIsExactBeyondDoubles(t *testing.T) {
 	require.Equal(t, r.ID, again.ID)
 }
 
-// The slot of a call that ends after its rule has left the policy is nobody's
-// trouble: its report is answered, and what it held is not limited any more.
+// TestReportOfWhatThePolicyNoLongerLimitsIsAnswered is B80: the slot of a call that ends
+// after its rule has left the policy is nobody's trouble: its report is answered, and
+// what it held is not limited any more.
 func TestReportOfWhatThePolicyNoLongerLimitsIsAnswered(t *testing.T) {
 	before := newLedger(t, `limits: [{key: old, rules: [10/1m, 1 concurrent]}, {key: new, rules: [10/1m]}]`)
 	r := ask("a", 1, start, 0, "old")
@@ -210,4 +213,48 @@ func TestReportOfWhatThePolicyNoLongerLimitsIsAnswered(t *testing.T) {
 	require.Empty(t, after.Unloaded([]lease.Message{{Report: done}}))
 	require.Equal(t, []lease.ID{r.ID}, turn(t, after, start, done).Replies[0].Reply.Ended)
 	require.Zero(t, after.Summary(start).Leases)
+}
+
+// TestRaisedLimitCountsNoRefusals is B47: of 50 that ask 10 are granted; when the limit
+// becomes 20, there are 10 more at once.
+func TestRaisedLimitCountsNoRefusals(t *testing.T) {
+	records, seq := mirrored{}, uint64(0)
+	granted := func(l *lease.Ledger, times int) (n int) {
+		for range times {
+			seq++
+			got := turn(t, l, start, ask("a", seq, start, 0, "k"))
+			records.keep(got)
+			if got.Answers[0].Answer.Outcome == lease.Granted {
+				n++
+			}
+		}
+		return n
+	}
+	for _, kind := range []string{"", " fixed", " bucket", " counter"} {
+		clear(records)
+		require.Equal(t, 10, granted(newLedger(t, "limits: [{key: k, rules: [10/1h"+kind+"]}]"), 50), kind)
+		raised := newLedger(t, "limits: [{key: k, rules: [20/1h"+kind+"]}]")
+		raised.Turn(start, nil)
+		raised.Restore(records["k"])
+		require.Equal(t, 10, granted(raised, 15), kind)
+	}
+}
+
+// TestWhatIsNotLimitedIsCounted is B92: unlimited grants all, and counts it; 0 refuses
+// for good, and tells no time to wait.
+func TestWhatIsNotLimitedIsCounted(t *testing.T) {
+	l := newLedger(t, "limits: [{key: all, rules: [unlimited]}, {key: none, rules: [0/1s]}, {key: shut, rules: [0 concurrent]}]")
+	for seq := range uint64(1000) {
+		r := ask("a", seq, start, 0, "all")
+		require.Equal(t, lease.Granted, turn(t, l, start, r).Answers[0].Answer.Outcome)
+	}
+	require.EqualValues(t, 1000, l.Stats().Granted)
+	require.EqualValues(t, 1000, l.Status(start, "all").Keys[0].Holders[0].Held.Tokens)
+	for _, k := range []lease.Key{"none", "shut"} {
+		r := ask(string(k), 1, start, time.Hour, k)
+		r.Want.Slots = 1
+		refusal := turn(t, l, start, r).Answers[0].Answer.Refusal
+		require.ErrorIs(t, refusal.Reason, lease.ErrNever)
+		require.Zero(t, refusal.Wait)
+	}
 }

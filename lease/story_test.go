@@ -28,6 +28,8 @@ import (
 //	pause KEY [for=D reason=R by=W], resume KEY, reset KEY, charge KEY id=ID n=N [unit=U age=D]
 //	restore                   another ledger takes over from the records
 //
+// The file scenarios has B49, B70, B71, B74, B76, B77 and B79.
+//
 // An ID is holder/sequence. Keys default to k, needs to 1 token. UNITS are written
 // as 1200tokens, several joined by +.
 func TestStories(t *testing.T) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -36,6 +37,9 @@ func (l *lessor) check() {
 		l.say("%d keys, %d leases, %d waiters: beyond %+v", s.Live, s.Leases, s.Waiting, c) // what is restored counts, but is not refused
 	}
 	for _, k := range s.Keys {
+		if most := l.site.contract.Most; most > 0 && len(k.Classes) > 0 && k.Classes[0].Bound >= 0 && k.Waiting > most {
+			l.say("%s: %d wait, and %d may", k.Key, k.Waiting, most)
+		}
 		var held lease.Amount
 		for _, h := range k.Holders {
 			held.Tokens += h.Held.Tokens
@@ -83,6 +87,37 @@ func (l *lessor) holdTo(t *lease.Turn, in []lease.Message) {
 		key, ok := asked[a.Ticket]
 		if ok && a.Answer.Outcome == lease.Granted && l.givenUp[key.Tenant()+" "+a.Answer.ID.String()] {
 			l.say("%s of %s was granted after it was given up", a.Answer.ID, key)
+		}
+	}
+}
+
+// holdToClasses requires that a line that is too full refuses its lower classes first: who
+// was refused is of the lowest that waits, but for those who came in the same turn.
+func (l *lessor) holdToClasses(t *lease.Turn, in []lease.Message) {
+	came := map[lease.Ticket]bool{}
+	late := map[string]bool{} // classes of whom somebody came at a key
+	classes := l.policy.Classes
+	for _, m := range in {
+		if r := m.Request; r != nil {
+			came[m.Ticket] = true
+			late[string(r.Keys[0])+" "+cmp.Or(r.Class, classes[len(classes)-1])] = true
+		}
+	}
+	for _, a := range t.Answers {
+		refusal := a.Answer.Refusal
+		if refusal.Reason != lease.ErrShed {
+			continue
+		}
+		if !came[a.Ticket] {
+			l.world.count("shed for a higher class")
+		}
+		rank, _ := l.policy.Rank(refusal.Class)
+		for _, k := range l.ledger.Status(l.instant(), refusal.Key).Keys {
+			for _, c := range k.Classes[rank+1:] {
+				if c.Waiting > 0 && !late[string(k.Key)+" "+c.Name] {
+					l.say("%s of %s was shed from %s while %d of %s wait", a.Answer.ID, refusal.Class, k.Key, c.Waiting, c.Name)
+				}
+			}
 		}
 	}
 }

@@ -23,6 +23,8 @@ type Contract struct {
 	// Line is the line of each key as the policy has it. Where it has classes, some holders
 	// are premium, some standard, and some name none.
 	Line string
+	// Most is how many may wait at a key in all classes together, if the line sheds by number.
+	Most int
 	// From is the Unix time in nanoseconds at which the world begins, 0 for any.
 	From int64
 	// Scarce says that a window longer than the run is used up before the calm, so
@@ -50,7 +52,7 @@ var contracts = []Contract{
 	{Rules: "20/1s, 50/3s counter", Guard: 30 * time.Millisecond},
 	{Rules: "60/1s unit=w, 240/6s counter unit=w, 20/1s pace"},
 	{Rules: "30/1s, 3 concurrent", Guard: 10 * time.Millisecond, Line: "{premium: 60, standard: 60, lower: 10%}"},
-	{Rules: "20/1s, 60/2s unit=w", Line: "{premium: 3, standard: 2, lower: 0}"},
+	{Rules: "20/1s, 60/2s unit=w", Line: "{premium: 3, standard: 2, lower: 0, shed: 60%}", Most: 3},
 	// An hour that is shown again, in the middle of the faults.
 	{Rules: "20/1s, 150/1h fixed tz=Europe/Berlin", From: before(12*time.Second, "2027-10-31T01:00:00Z"), Scarce: true},
 	// A midnight that is skipped, where the fleet begins to want all it can get.

@@ -11,7 +11,7 @@ var faults = []string{
 	"worker reaches one of two leaders",
 	// Of holders and their callers.
 	"abandon", "allow", "cancel", "cancel at the take", "crash", "cut off", "long call", "lost call", "never sent",
-	"nobody leads", "overspend", "pause before the spend", "pause past the lease", "settle", "short pause",
+	"nobody leads", "overspend", "pause before the spend", "pause past the lease", "settle", "shed for a higher class", "short pause",
 	// Of strangers.
 	"flood", "flood of one key", "little room", "nonsense counted", "nonsense given up",
 	// Of operators.

@@ -36,7 +36,7 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	counts := map[string]int{}
-	for _, bound := range []error{lease.ErrTooManyKeys, lease.ErrTooManyHolders, lease.ErrTooManyLeases, lease.ErrTooManyWaiters, lease.ErrLineFull} {
+	for _, bound := range []error{lease.ErrTooManyKeys, lease.ErrTooManyHolders, lease.ErrTooManyLeases, lease.ErrTooManyWaiters, lease.ErrLineFull, lease.ErrShed} {
 		counts["ledger: Refused "+lease.Code(bound)] = 0
 	}
 	uses := map[string][]float64{}

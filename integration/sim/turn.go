@@ -25,6 +25,9 @@ func (l *lessor) step(in []lease.Message, acts []told) {
 	l.site.walls.looked(l)
 	t := l.ledger.Turn(now, in)
 	l.holdTo(t, in)
+	if l.site.contract.Most > 0 {
+		l.holdToClasses(t, in)
+	}
 	if t.Instant%32 == 0 {
 		l.check()
 	}

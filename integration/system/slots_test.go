@@ -32,7 +32,7 @@ func TestCallOfThreeTTLsKeepsItsSlot(t *testing.T) {
 	})
 }
 
-// TestSlotIsHeldUntilTheCallReturns: a call that minds no deadline works on
+// TestSlotIsHeldUntilTheCallReturns is B83: a call that minds no deadline works on
 // when its own has passed. Its slot is nobody else's until it returns.
 func TestSlotIsHeldUntilTheCallReturns(t *testing.T) {
 	within(t, "  - {key: k, rules: [1 concurrent]}\n", func(w *world) {
@@ -68,7 +68,7 @@ func TestAbandonedCallsSlotIsFreeAGuardLater(t *testing.T) {
 	})
 }
 
-// TestNoMoreAtOnceThanTheCap: many callers of several workers come and go,
+// TestNoMoreAtOnceThanTheCap is B82: many callers of several workers come and go,
 // some cancel and some abandon; never are more than two in.
 func TestNoMoreAtOnceThanTheCap(t *testing.T) {
 	within(t, "  - {key: k, rules: [2 concurrent]}\n", func(w *world) {
@@ -135,7 +135,7 @@ func TestWaitOnAConcurrencyRuleIsRefused(t *testing.T) {
 	})
 }
 
-// TestDeadWorkersHoldingsCountAsSpentAtExpiry: a worker that falls silent
+// TestDeadWorkersHoldingsCountAsSpentAtExpiry is B71: a worker that falls silent
 // for good has its slots back in others' hands after a TTL, its tokens a window
 // later, and nobody has to do anything.
 func TestDeadWorkersHoldingsCountAsSpentAtExpiry(t *testing.T) {
@@ -197,7 +197,7 @@ func (m *mute) Report(ctx context.Context, r lease.Report) (lease.Reply, error) 
 	return m.Lessor.Report(ctx, r)
 }
 
-// TestEveryPathSpendsWhatWasGranted: Allow, Wait, Acquire, the batch that is
+// TestEveryPathSpendsWhatWasGranted is B55: Allow, Wait, Acquire, the batch that is
 // at hand, an expired lease, a cancelled and a settled call: what left never
 // passes the contract, and the books know of each spend.
 func TestEveryPathSpendsWhatWasGranted(t *testing.T) {

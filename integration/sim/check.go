@@ -37,7 +37,7 @@ func (l *lessor) check() {
 		l.say("%d keys, %d leases, %d waiters: beyond %+v", s.Live, s.Leases, s.Waiting, c) // what is restored counts, but is not refused
 	}
 	for _, k := range s.Keys {
-		if most := l.site.contract.Most; most > 0 && len(k.Classes) > 0 && k.Classes[0].Bound >= 0 && k.Waiting > most {
+		if most := l.site.contract.Most; most > 0 && len(k.Classes) > 0 && k.Classes[0].Bound >= 0 && k.Pause == nil && k.Waiting > most { // a pause has no line
 			l.say("%s: %d wait, and %d may", k.Key, k.Waiting, most)
 		}
 		var held lease.Amount

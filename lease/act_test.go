@@ -117,6 +117,42 @@ func TestPauseKeepsTheLineOfOthersShort(t *testing.T) {
 	require.Empty(t, turn(t, l, start, ask("d", 1, start, time.Hour, "t/y")).Answers, "there is room in the line")
 }
 
+// TestWhoWasLiftedStandsInItsClassAfterAPause: the share that is kept for lower classes is of a
+// line that it has left, and was given back there.
+func TestWhoWasLiftedStandsInItsClassAfterAPause(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [10/1s bucket burst=1], line: {premium: 9, standard: 9, lower: 50%}}]`), lease.DefaultConfig())
+	now, granted := start, []string{}
+	step := func(in ...any) {
+		for _, a := range turn(t, l, now, in...).Answers {
+			require.Equal(t, lease.Granted, a.Answer.Outcome)
+			granted = append(granted, a.Answer.ID.Holder.Name)
+			turn(t, l, now, &lease.Report{Holder: a.Answer.ID.Holder, Counts: []lease.Count{
+				{ID: a.Answer.ID, Keys: []lease.Key{"k"}, Points: []lease.Point{{Count: 1}}},
+			}})
+		}
+	}
+	of := func(class, name string) *lease.Request {
+		r := ask(name, 1, now, time.Hour, "k")
+		r.Class = class
+		return r
+	}
+	step(of("premium", "a"))
+	step(of("standard", "b"), of("premium", "c"))
+	now = now.Add(101 * time.Millisecond)
+	step()
+	require.Equal(t, []string{"a", "c"}, granted)
+	require.EqualValues(t, 1, l.Stats().Lifted, "what c was granted is credit for b")
+	acted(t, l, now, lease.Act{Verb: lease.VerbPause, Key: "k"})
+	step()
+	acted(t, l, now, lease.Act{Verb: lease.VerbResume, Key: "k"})
+	step(of("premium", "d"))
+	for range 2 {
+		now = now.Add(101 * time.Millisecond)
+		step()
+	}
+	require.Equal(t, []string{"a", "c", "d", "b"}, granted)
+}
+
 // TestPauseTakesOneKeyOfManyAtMost: where there is no room for more keys it is refused, and
 // changes nothing.
 func TestPauseTakesOneKeyOfManyAtMost(t *testing.T) {

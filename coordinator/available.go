@@ -184,16 +184,20 @@ func (m *mirror) seize(ctx context.Context, l *lease.Ledger, turn *lease.Turn, d
 	}
 	var seen lease.Seat
 	m.ask(ctx, func(ctx context.Context) (err error) {
-		seen, err = elector.Look(ctx)
+		if seen, err = elector.Look(ctx); err == nil && !m.leader.hear().Connected {
+			err = errUnheard
+		}
 		return err
 	}, func(err error) error {
 		if err != nil {
 			m.seize(ctx, l, turn, do)
 			return nil
 		}
-		heard := m.leader.hear()
-		next, has, err := m.course.Bid(l, seen, heard, m.leader.clock.now(), wall(), mark())
+		next, has, err := m.course.Bid(l, seen, m.leader.hear(), m.leader.clock.now(), wall(), mark())
 		switch {
+		case errors.Is(err, errUnheard):
+			m.seize(ctx, l, turn, do)
+			return nil
 		case err != nil:
 			return err
 		case has:

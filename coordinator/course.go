@@ -1,9 +1,15 @@
 package coordinator
 
 import (
+	"errors"
+	"slices"
+
 	"ration/algo"
 	"ration/lease"
 )
+
+// errUnheard says that the leader cannot hear whether another has led since.
+var errUnheard = errors.New("coordinator: not connected to NATS; what the mirror has lost is not written back until then, since another may have led")
 
 // Course is what a leader has to keep to so that its mirror is what its ledger is: how
 // turns are numbered, what is in doubt, and how a mirror that has lost something is won
@@ -13,8 +19,12 @@ type Course struct {
 	seq    uint64     // of the last turn
 	loaded bool       // all there was in the mirror
 	sound  algo.Instant
-	bid    lease.Epoch // the last, of which there may be no answer
+	bids   []lease.Epoch // since then, of which there may be no answer; the last ones
 }
+
+// bidsKept is of how many bids it is remembered that the seat may be won by them: what the
+// mirror carries out late is one of the last seconds.
+const bidsKept = 1000
 
 // NewCourse readies a ledger for a seat that was won.
 func NewCourse(seat lease.Seat, l *lease.Ledger) *Course {
@@ -83,35 +93,49 @@ func (c *Course) Again(err error) bool {
 	case lease.ErrGap.Code(), lease.ErrLost.Code():
 		return true
 	case lease.ErrFenced.Code():
-		return c.bid.Number > c.seat.Epoch.Number
+		return len(c.bids) > 0
 	}
 	return false
 }
 
+// highest is the number of the last epoch that it has led or bid.
+func (c *Course) highest() uint64 {
+	if n := len(c.bids); n > 0 {
+		return c.bids[n-1].Number
+	}
+	return c.seat.Epoch.Number
+}
+
 // Bid says with which seat to campaign for one that was seen so at now, under a random
 // mark. It gives lease.ErrFenced where another has led since. Where won is true the seat
-// is the leader's already.
+// is the leader's already, by an earlier bid.
 //
 // That another has led since may have been lost with the rest: this ledger lacks what that
 // one granted, and is not written back where others know of a later epoch, or lead beside.
+// Who cannot hear of it gets another error, and asks again.
 func (c *Course) Bid(l *lease.Ledger, seen lease.Seat, heard Heard, now, wall algo.Instant, mark uint64) (next lease.Seat, won bool, err error) {
 	own := c.seat.Epoch.Number
 	switch {
-	case c.bid.Number > 0 && seen.Epoch == c.bid:
+	case slices.Contains(c.bids, seen.Epoch):
 		return seen, true, nil
 	case seen.Epoch.Number >= own && seen.Epoch != c.seat.Epoch:
 		return seen, false, lease.ErrFenced
-	case heard.Led >= own, heard.Number > max(own, c.bid.Number): // others may have seen its bid
+	case heard.Led >= own, heard.Number > c.highest(): // others may have seen its bid
 		return seen, false, lease.ErrFenced
+	case !heard.Connected: // somebody may have led since, who is not heard
+		return seen, false, errUnheard
 	}
 	next = c.seat
-	next.Epoch = lease.Epoch{Number: max(c.bid.Number, c.seat.Epoch.Number) + 1, Mark: mark}
+	next.Epoch = lease.Epoch{Number: c.highest() + 1, Mark: mark}
 	next.Run, next.Lagged, next.Fresh = seen.Running, lease.Doubt{}, false
 	next.Pulse.Holders = l.Known()
 	next.Dial = l.Dial()
 	next.Pulse.Instant, next.Pulse.Wall = now, wall
 	next.Lost = lease.Doubt{Epoch: next.Epoch.Number, At: now}
-	c.bid = next.Epoch
+	if len(c.bids) == bidsKept {
+		c.bids = slices.Delete(c.bids, 0, bidsKept/2)
+	}
+	c.bids = append(c.bids, next.Epoch)
 	return next, false, nil
 }
 
@@ -119,7 +143,7 @@ func (c *Course) Bid(l *lease.Ledger, seen lease.Seat, heard Heard, now, wall al
 // what is in no ledger counts as lost. The turn t, unless it is nil, is made one that can
 // be applied.
 func (c *Course) Won(l *lease.Ledger, seat lease.Seat, t *lease.Turn, wall algo.Instant) {
-	c.seat, c.bid, c.seq, c.loaded = seat, lease.Epoch{}, 0, true
+	c.seat, c.bids, c.seq, c.loaded = seat, nil, 0, true
 	l.Lose(seat.Lost)
 	c.doubt(l)
 	if l.Rewrite(t); t != nil {

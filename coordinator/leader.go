@@ -63,9 +63,14 @@ func (l *Leader) Spread() time.Duration {
 }
 
 // hear gives what is heard of others: of their epochs, all that ever was, since who has led
-// meanwhile may be heard no more.
+// meanwhile may be heard no more. While one of them has another mirror nothing is remembered:
+// the epoch may be of that.
 func (l *Leader) hear() Heard {
 	h := l.config.Hear(lease.Seat{Epoch: l.Epoch()})
+	if len(h.Rivals) > 0 {
+		h.Number = max(h.Number, l.later.Load())
+		return h
+	}
 	for was := l.later.Load(); h.Number != was; was = l.later.Load() {
 		if h.Number < was {
 			h.Number = was

@@ -138,11 +138,14 @@ func (m *mirror) retry(ctx context.Context, l *lease.Ledger, turn *lease.Turn, w
 	if m.impatient != nil {
 		return m.hurry(ctx, l, turn, do)
 	}
-	var told time.Time
+	var told, said time.Time
 	for {
 		err := m.once(ctx, do)
 		if err != nil && m.course.Again(err) {
-			m.leader.config.Log.Warn("the mirror has lost what it had; writing it back", "doing", what, "error", err)
+			if time.Since(said) >= time.Second {
+				said = time.Now()
+				m.leader.config.Log.Warn("the mirror has lost what it had; writing it back", "doing", what, "error", err)
+			}
 			if err = m.winBack(ctx, l, turn); err == nil {
 				continue
 			}
@@ -193,11 +196,7 @@ func (m *mirror) winBack(ctx context.Context, l *lease.Ledger, turn *lease.Turn)
 		if err != nil {
 			return err
 		}
-		heard := m.leader.hear()
-		if !heard.Connected { // somebody may have led since, who is not heard
-			return errDeaf
-		}
-		next, won, err := m.course.Bid(l, seen, heard, m.leader.clock.now(), wall(), mark())
+		next, won, err := m.course.Bid(l, seen, m.leader.hear(), m.leader.clock.now(), wall(), mark())
 		if err == nil && !won {
 			err = m.leader.config.Elector.Campaign(ctx, seen, next)
 		}

@@ -54,3 +54,28 @@ func TestLeaderThatHasWonUnheardStays(t *testing.T) {
 		})
 	})
 }
+
+// TestAnyOfItsBidsMayHaveWon: a campaign that nobody answered may be carried out after the
+// next one was begun.
+func TestAnyOfItsBidsMayHaveWon(t *testing.T) {
+	policy, err := lease.ParsePolicy("policy", []byte("limits: [{key: k, rules: [2/1h]}]"))
+	require.NoError(t, err)
+	ledger := lease.NewLedger(policy, lease.DefaultConfig())
+	course := coordinator.NewCourse(lease.Seat{Epoch: lease.Epoch{Number: 5, Mark: 50}, Fresh: true}, ledger)
+	heard := coordinator.Heard{Connected: true}
+	first, won, err := course.Bid(ledger, lease.Seat{}, heard, 0, 0, 60)
+	require.NoError(t, err)
+	require.False(t, won)
+	second, won, err := course.Bid(ledger, lease.Seat{}, heard, 0, 0, 70)
+	require.NoError(t, err)
+	require.False(t, won)
+	require.Greater(t, second.Epoch.Number, first.Epoch.Number)
+	for _, seen := range []lease.Seat{first, second} {
+		next, won, err := course.Bid(ledger, seen, heard, 0, 0, 80)
+		require.NoError(t, err, "epoch %d is its own", seen.Epoch.Number)
+		require.True(t, won)
+		require.Equal(t, seen.Epoch, next.Epoch)
+	}
+	_, _, err = course.Bid(ledger, lease.Seat{Epoch: lease.Epoch{Number: first.Epoch.Number, Mark: 61}}, heard, 0, 0, 80)
+	require.ErrorIs(t, err, lease.ErrFenced, "another has led under this number")
+}

@@ -112,12 +112,7 @@ func (l *lessor) winBack(t *lease.Turn, then func()) {
 			later(err)
 			return
 		}
-		heard := l.hear()
-		if !heard.Connected {
-			later(errAway)
-			return
-		}
-		next, already, err := l.course.Bid(l.ledger, seen, heard, l.instant(), l.wall(), l.world.rand.Uint64())
+		next, already, err := l.course.Bid(l.ledger, seen, l.hear(), l.instant(), l.wall(), l.world.rand.Uint64())
 		switch {
 		case err != nil:
 			later(err)

@@ -185,6 +185,21 @@ func TestChargesAreRememberedUpToABound(t *testing.T) {
 	require.Len(t, records["k"].Charges, 1024)
 }
 
+// TestChargesPileUpForNoMirror: where none takes what they change, nothing of that is kept.
+func TestChargesPileUpForNoMirror(t *testing.T) {
+	for _, unmirrored := range []bool{false, true} {
+		config := lease.DefaultConfig()
+		config.Unmirrored = unmirrored
+		l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1000000/1h]}]`), config)
+		for i := range 2000 {
+			acted(t, l, start, lease.Act{Verb: lease.VerbCharge, Key: "k", ID: fmt.Sprint("c", i), N: 1})
+		}
+		require.Equal(t, unmirrored, l.ChargesToRecord("k") == 0)
+		turn(t, l, start)
+		require.Zero(t, l.ChargesToRecord("k"))
+	}
+}
+
 // TestActIsCheckedBeforeItIsDone.
 func TestActIsCheckedBeforeItIsDone(t *testing.T) {
 	long := strings.Repeat("a", 257)

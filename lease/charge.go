@@ -74,7 +74,8 @@ func (l *Ledger) rememberCharge(a *account, act Act) (again bool, err error) {
 		l.forgetCharge(a)
 	}
 	c := ChargeRecord{ID: act.ID, N: act.N, Until: l.now.Add(ChargeMemory)}
-	t.charges, t.charged = append(t.charges, c), append(t.charged, c)
+	t.charges = append(t.charges, c)
+	l.recordCharge(t, c)
 	return false, nil
 }
 
@@ -92,7 +93,14 @@ func (l *Ledger) forgetCharge(a *account) {
 	t := a.acts
 	gone := t.charges[0]
 	t.charges = append([]ChargeRecord(nil), t.charges[1:]...) // a turn may have the list
-	t.charged = append(t.charged, ChargeRecord{ID: gone.ID})
+	l.recordCharge(t, ChargeRecord{ID: gone.ID})
+}
+
+// recordCharge keeps for the mirror, if there is one, what has become of an id.
+func (l *Ledger) recordCharge(t *acts, c ChargeRecord) {
+	if !l.config.Unmirrored {
+		t.charged = append(t.charged, c)
+	}
 }
 
 // unitName is what people call a resource.

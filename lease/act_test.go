@@ -153,6 +153,25 @@ func TestWhoWasLiftedStandsInItsClassAfterAPause(t *testing.T) {
 	require.Equal(t, []string{"a", "c", "d", "b"}, granted)
 }
 
+// TestPauseThatIsResumedAtOnceChangesNothing: taken up in one turn, the two leave who stands in
+// line there, and he is granted when time has freed what he needs.
+func TestPauseThatIsResumedAtOnceChangesNothing(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1/1s]}]`), lease.DefaultConfig())
+	turn(t, l, start, spent(granted(t, turn(t, l, start, ask("a", 1, start, 0, "k"))), "k"))
+	require.Empty(t, turn(t, l, start, ask("b", 1, start, time.Hour, "k")).Answers)
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "k"})
+	acted(t, l, start, lease.Act{Verb: lease.VerbResume, Key: "k"})
+	require.Empty(t, turn(t, l, start).Answers)
+	for {
+		now, _ := l.Next()
+		require.Less(t, now, start.Add(2*time.Second), "he still waits")
+		if a := turn(t, l, now).Answers; len(a) > 0 {
+			require.Equal(t, lease.Granted, a[0].Answer.Outcome)
+			return
+		}
+	}
+}
+
 // TestPauseTakesOneKeyOfManyAtMost: where there is no room for more keys it is refused, and
 // changes nothing.
 func TestPauseTakesOneKeyOfManyAtMost(t *testing.T) {

@@ -106,6 +106,7 @@ func (l *Ledger) setPause(a *account, p *Pause) {
 	l.timers.stop(&a.line.alarm)
 	if p == nil {
 		l.resumed = append(l.resumed, a)
+		l.stir(a) // somebody stands in line yet if no turn saw the pause
 		return
 	}
 	l.pauses++

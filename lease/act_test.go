@@ -172,6 +172,33 @@ func TestPauseThatIsResumedAtOnceChangesNothing(t *testing.T) {
 	}
 }
 
+// TestPauseEndsWhatIsKept: how long it was somebody's turn before the pause gives him nothing after
+// it, since he goes to the end of the line.
+func TestPauseEndsWhatIsKept(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [10/1m, 10/1m unit=u]}]`), lease.DefaultConfig())
+	some := ask("a", 1, start, 0, "k")
+	some.Need = lease.Amount{Tokens: 9, Units: lease.Units{of("u", 10)}}
+	some.Want = some.Need
+	a := granted(t, turn(t, l, start, some))
+	turn(t, l, start, &lease.Report{Holder: a.ID.Holder, Counts: []lease.Count{
+		{ID: a.ID, Keys: some.Keys, Points: []lease.Point{{Count: 9, Units: some.Need.Units}}},
+	}})
+	all := ask("b", 1, start, time.Hour, "k")
+	all.Need = lease.Amount{Tokens: 10, Units: lease.Units{of("u", 10)}}
+	all.Want = all.Need
+	require.Empty(t, turn(t, l, start, all).Answers, "it lacks two things")
+	now := start.Add(3 * time.Second)
+	for at, _ := l.Next(); at < now; at, _ = l.Next() {
+		require.Empty(t, turn(t, l, at).Answers)
+	}
+	require.Equal(t, lease.Refused, turn(t, l, now, ask("c", 1, now, 0, "k")).Answers[0].Answer.Outcome, "the last is kept by now")
+	acted(t, l, now, lease.Act{Verb: lease.VerbPause, Key: "k"})
+	turn(t, l, now)
+	acted(t, l, now, lease.Act{Verb: lease.VerbResume, Key: "k"})
+	turn(t, l, now)
+	granted(t, turn(t, l, now, ask("c", 2, now, 0, "k")))
+}
+
 // TestPauseTakesOneKeyOfManyAtMost: where there is no room for more keys it is refused, and
 // changes nothing.
 func TestPauseTakesOneKeyOfManyAtMost(t *testing.T) {

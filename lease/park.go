@@ -79,7 +79,7 @@ func (l *Ledger) pauseNew() {
 				continue // another pause is tried again at its end
 			}
 			l.leave(w)
-			w.places, w.lifted, w.paid, w.payer = nil, 0, 0, nil // its class has its credit back
+			w.places, w.lifted, w.paid, w.payer, w.claim = nil, 0, 0, nil, claim{} // its class has its credit back
 			l.hold(w, a)
 		}
 		for _, le := range l.leasesBelow(a.key) {

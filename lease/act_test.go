@@ -199,6 +199,36 @@ func TestPauseEndsWhatIsKept(t *testing.T) {
 	granted(t, turn(t, l, now, ask("c", 2, now, 0, "k")))
 }
 
+// TestPauseIsNoWaitInLine: with a line that sheds by time who waited for a pause has all of that
+// time when it is over, and no more of it than others.
+func TestPauseIsNoWaitInLine(t *testing.T) {
+	config := lease.DefaultConfig()
+	config.Silence = time.Minute
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1/1s], line: {one: 9, shed: 2s}}]`), config)
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "k", For: 4 * time.Second})
+	require.Empty(t, turn(t, l, start, ask("a", 1, start, time.Hour, "k"), ask("b", 1, start, time.Hour, "k"), ask("c", 1, start, time.Hour, "k")).Answers)
+	over := start.Add(4 * time.Second)
+	first := turn(t, l, over).Answers
+	require.Len(t, first, 1)
+	require.Equal(t, lease.Granted, first[0].Answer.Outcome)
+	require.Empty(t, turn(t, l, over, spent(first[0].Answer, "k")).Answers)
+	shed := 0
+	for shed == 0 {
+		now, _ := l.Next()
+		for _, a := range turn(t, l, now).Answers {
+			if a.Answer.Outcome == lease.Granted {
+				require.Equal(t, "b", a.Answer.ID.Holder.Name)
+				continue
+			}
+			shed++
+			require.Equal(t, "c", a.Answer.ID.Holder.Name)
+			require.ErrorIs(t, a.Answer.Refusal.Reason, lease.ErrShed)
+			require.Equal(t, over.Add(2*time.Second), now)
+		}
+		require.LessOrEqual(t, now, over.Add(2*time.Second))
+	}
+}
+
 // TestPauseTakesOneKeyOfManyAtMost: where there is no room for more keys it is refused, and
 // changes nothing.
 func TestPauseTakesOneKeyOfManyAtMost(t *testing.T) {

@@ -98,7 +98,7 @@ func (l *Ledger) release() {
 			w := a.acts.parked.first
 			l.leave(w)
 			l.orders++
-			w.order = l.orders
+			w.order, w.stood = l.orders, l.now
 			w.accounts = l.match(w.accounts[:0], w.req.Keys)
 			l.admit(w) // it may be refused what it was not then: others have come
 		}

@@ -229,6 +229,38 @@ func TestPauseIsNoWaitInLine(t *testing.T) {
 	}
 }
 
+// TestPauseThatEndsBeforeTheDeadlineRefusesNobody: however little before.
+func TestPauseThatEndsBeforeTheDeadlineRefusesNobody(t *testing.T) {
+	for _, c := range []struct {
+		lasts time.Duration
+		want  lease.Outcome
+		at    time.Duration
+	}{
+		{9950 * time.Millisecond, lease.Granted, 9950 * time.Millisecond},
+		{10*time.Second - 1, lease.Granted, 10*time.Second - 1},
+		{10 * time.Second, lease.Refused, 9900 * time.Millisecond},
+		{0, lease.Refused, 9900 * time.Millisecond},
+	} {
+		config := lease.DefaultConfig()
+		config.Silence = time.Minute
+		l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1/1s]}]`), config)
+		acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "k", For: c.lasts})
+		require.Empty(t, turn(t, l, start, ask("a", 1, start, 10*time.Second, "k")).Answers)
+		for {
+			now, _ := l.Next()
+			require.LessOrEqual(t, now, start.Add(c.at))
+			if a := turn(t, l, now).Answers; len(a) > 0 {
+				require.Equal(t, c.want, a[0].Answer.Outcome)
+				require.Equal(t, c.at, now.Sub(start))
+				if c.want == lease.Refused {
+					require.ErrorIs(t, a[0].Answer.Refusal.Reason, lease.ErrPaused)
+				}
+				break
+			}
+		}
+	}
+}
+
 // TestPauseTakesOneKeyOfManyAtMost: where there is no room for more keys it is refused, and
 // changes nothing.
 func TestPauseTakesOneKeyOfManyAtMost(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 //
 // Who asks waits for its end, by its deadline: an operator may end a pause any second, and
 // who were refused at once would only ask again. But a pause whose end is known to be
-// beyond the deadline refuses at once, and any other a little before the deadline, so that
-// the reason is told while somebody listens.
+// beyond the deadline refuses at once, and one whose end is not known a little before the
+// deadline, so that the reason is told while somebody listens.
 //
 // Who waits for a pause stands in no line: it holds nobody back and takes nobody's place
 // there, and goes to the end of each when the pause is over.

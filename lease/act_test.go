@@ -308,6 +308,26 @@ func TestChargesPileUpForNoMirror(t *testing.T) {
 	}
 }
 
+// TestChargeIsOfItsUnit: an id that is told of another unit is another charge, told by mistake.
+func TestChargeIsOfItsUnit(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1h, 100/1h unit=u]}]`), lease.DefaultConfig())
+	act := lease.Act{Verb: lease.VerbCharge, Key: "k", ID: "night", N: 5}
+	records := mirrored{}
+	require.False(t, acted(t, l, start, act).Again)
+	records.keep(turn(t, l, start))
+	next := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1h, 100/1h unit=u]}]`), lease.DefaultConfig())
+	next.Restore(records["k"])
+	for _, l := range []*lease.Ledger{l, next} {
+		act.Unit = "call"
+		require.True(t, acted(t, l, start, act).Again, "calls is what it was of")
+		act.Unit = "u"
+		_, err := l.Act(start, start, act)
+		require.ErrorIs(t, err, lease.ErrBadRequest)
+		require.ErrorContains(t, err, "of calls and not unit=u")
+		require.EqualValues(t, 0, l.Status(start, "k").Keys[0].Windows[1].Spent)
+	}
+}
+
 // TestActIsCheckedBeforeItIsDone.
 func TestActIsCheckedBeforeItIsDone(t *testing.T) {
 	long := strings.Repeat("a", 257)

@@ -328,6 +328,18 @@ func TestChargeIsOfItsUnit(t *testing.T) {
 	}
 }
 
+// TestChargeTellsOfWindowsAlone: its answer is as short whoever holds something.
+func TestChargeTellsOfWindowsAlone(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1h]}]`), lease.DefaultConfig())
+	granted(t, turn(t, l, start, ask("a", 1, start, 0, "k")))
+	keys := acted(t, l, start, lease.Act{Verb: lease.VerbCharge, Key: "k", ID: "c", N: 5}).Keys
+	require.Len(t, keys, 1)
+	require.Equal(t, lease.Key("k"), keys[0].Key)
+	require.EqualValues(t, 94, keys[0].Windows[0].Free)
+	require.Empty(t, keys[0].Holders)
+	require.NotEmpty(t, l.Status(start, "k").Keys[0].Holders)
+}
+
 // TestActIsCheckedBeforeItIsDone.
 func TestActIsCheckedBeforeItIsDone(t *testing.T) {
 	long := strings.Repeat("a", 257)

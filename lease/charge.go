@@ -56,7 +56,7 @@ func (l *Ledger) chargeUse(act Act) (Acted, error) {
 	}
 	acted := Acted{Again: again}
 	for _, a := range charged {
-		acted.Keys = append(acted.Keys, a.status(l.now))
+		acted.Keys = append(acted.Keys, KeyStatus{Key: a.key, Windows: a.windowStatus(l.now)})
 	}
 	return acted, nil
 }

@@ -261,6 +261,26 @@ func TestPauseThatEndsBeforeTheDeadlineRefusesNobody(t *testing.T) {
 	}
 }
 
+// TestPausesOfOneTurnRecallALeaseOnce, and those who stand in lines that several of them bind
+// wait for that which is known to last longest.
+func TestPausesOfOneTurnRecallALeaseOnce(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: "{t}/{s}", rules: [1/1h]}]`), lease.DefaultConfig())
+	granted(t, turn(t, l, start, ask("a", 1, start, 0, "t/x")))
+	granted(t, turn(t, l, start, ask("a", 2, start, 0, "u/x")))
+	require.Empty(t, turn(t, l, start, ask("b", 1, start, 2*time.Hour, "t/x"), ask("b", 2, start, 2*time.Hour, "u/x")).Answers)
+	for _, act := range []lease.Act{{Key: "t"}, {Key: "t/x", For: 5 * time.Hour}, {Key: "t"}} {
+		act.Verb = lease.VerbPause
+		require.Equal(t, 1, acted(t, l, start, act).Leases)
+	}
+	got := turn(t, l, start)
+	require.Len(t, got.Recalls, 1)
+	require.Equal(t, lease.Key("t/x"), got.Recalls[0].Key)
+	require.Len(t, got.Answers, 1)
+	require.Equal(t, lease.Key("t/x"), got.Answers[0].Answer.Refusal.Key)
+	require.Equal(t, 5*time.Hour, got.Answers[0].Answer.Refusal.Wait)
+	require.Equal(t, 1, l.Summary(start).Waiting)
+}
+
 // TestPauseTakesOneKeyOfManyAtMost: where there is no room for more keys it is refused, and
 // changes nothing.
 func TestPauseTakesOneKeyOfManyAtMost(t *testing.T) {

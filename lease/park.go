@@ -43,7 +43,7 @@ func (l *Ledger) hold(w *waiter, a *account) {
 	case w.req.Patience <= 0, left <= 0, a.paused().Until != 0 && a.paused().left(l.now) > left:
 		l.refuse(w, a.refusal(l.now))
 		return
-	case a.acts.parked.n >= l.config.Line:
+	case a.acts.parked.n >= l.config.Line: // whatever the line says: they go on in one turn
 		l.refuse(w, Refusal{Reason: ErrLineFull, Key: a.key, Pause: a.paused()})
 		return
 	}

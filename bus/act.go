@@ -31,7 +31,7 @@ func (s *serving) answerActs(ctx context.Context) error {
 	if s.cfg.Act == nil && s.cfg.ResetClock == nil {
 		return nil
 	}
-	s.acts.clerk = &clerk{tells: "what was done", remedy: "give the coordinator a shorter name", most: s.nc.MaxPayload()}
+	s.acts.clerk = &clerk{tells: "what was done", most: s.nc.MaxPayload()}
 	for _, verb := range lease.Verbs {
 		if verb != lease.VerbReset && s.cfg.Act == nil {
 			continue

@@ -17,7 +17,7 @@ const clerkWait = 2 * time.Second
 // closed. What is asked its caller has read.
 type clerk struct {
 	tells  string             // what the answers are, for people
-	remedy string             // of an answer that is too large
+	remedy string             // of an answer that is too large; may be empty
 	most   int64              // bytes that an answer may have
 	cancel context.CancelFunc // of what is being asked; may be nil
 
@@ -58,7 +58,11 @@ func (c *clerk) answer(ctx context.Context, ask func(context.Context) (any, erro
 		}
 	}
 	if int64(len(body)) > c.most {
-		return nil, fmt.Errorf("%w: %s has %d bytes, the NATS server takes %d; %s", lease.ErrBadRequest, c.tells, len(body), c.most, c.remedy)
+		remedy := ""
+		if c.remedy != "" {
+			remedy = "; " + c.remedy
+		}
+		return nil, fmt.Errorf("%w: %s has %d bytes, the NATS server takes %d%s", lease.ErrBadRequest, c.tells, len(body), c.most, remedy)
 	}
 	return body, nil
 }

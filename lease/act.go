@@ -62,7 +62,8 @@ type Acted struct {
 	// Leases is how many live below the prefix that was paused. They were asked to give back
 	// what is idle, and end in their time.
 	Leases int
-	// Keys are the limited prefixes that a charge counts in, as they are now.
+	// Keys are the limited prefixes that a charge counts in, with their windows as they are
+	// now, and nothing else: an answer is as short however many hold something.
 	Keys []KeyStatus
 	// Again says that the charge had been counted before.
 	Again bool

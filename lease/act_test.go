@@ -153,6 +153,134 @@ func TestWhoWasLiftedStandsInItsClassAfterAPause(t *testing.T) {
 	require.Equal(t, []string{"a", "c", "d", "b"}, granted)
 }
 
+// TestPauseThatIsResumedAtOnceChangesNothing: taken up in one turn, the two leave who stands in
+// line there, and he is granted when time has freed what he needs.
+func TestPauseThatIsResumedAtOnceChangesNothing(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1/1s]}]`), lease.DefaultConfig())
+	turn(t, l, start, spent(granted(t, turn(t, l, start, ask("a", 1, start, 0, "k"))), "k"))
+	require.Empty(t, turn(t, l, start, ask("b", 1, start, time.Hour, "k")).Answers)
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "k"})
+	acted(t, l, start, lease.Act{Verb: lease.VerbResume, Key: "k"})
+	require.Empty(t, turn(t, l, start).Answers)
+	for {
+		now, _ := l.Next()
+		require.Less(t, now, start.Add(2*time.Second), "he still waits")
+		if a := turn(t, l, now).Answers; len(a) > 0 {
+			require.Equal(t, lease.Granted, a[0].Answer.Outcome)
+			return
+		}
+	}
+}
+
+// TestPauseEndsWhatIsKept: how long it was somebody's turn before the pause gives him nothing after
+// it, since he goes to the end of the line.
+func TestPauseEndsWhatIsKept(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [10/1m, 10/1m unit=u]}]`), lease.DefaultConfig())
+	some := ask("a", 1, start, 0, "k")
+	some.Need = lease.Amount{Tokens: 9, Units: lease.Units{of("u", 10)}}
+	some.Want = some.Need
+	a := granted(t, turn(t, l, start, some))
+	turn(t, l, start, &lease.Report{Holder: a.ID.Holder, Counts: []lease.Count{
+		{ID: a.ID, Keys: some.Keys, Points: []lease.Point{{Count: 9, Units: some.Need.Units}}},
+	}})
+	all := ask("b", 1, start, time.Hour, "k")
+	all.Need = lease.Amount{Tokens: 10, Units: lease.Units{of("u", 10)}}
+	all.Want = all.Need
+	require.Empty(t, turn(t, l, start, all).Answers, "it lacks two things")
+	now := start.Add(3 * time.Second)
+	for at, _ := l.Next(); at < now; at, _ = l.Next() {
+		require.Empty(t, turn(t, l, at).Answers)
+	}
+	require.Equal(t, lease.Refused, turn(t, l, now, ask("c", 1, now, 0, "k")).Answers[0].Answer.Outcome, "the last is kept by now")
+	acted(t, l, now, lease.Act{Verb: lease.VerbPause, Key: "k"})
+	turn(t, l, now)
+	acted(t, l, now, lease.Act{Verb: lease.VerbResume, Key: "k"})
+	turn(t, l, now)
+	granted(t, turn(t, l, now, ask("c", 2, now, 0, "k")))
+}
+
+// TestPauseIsNoWaitInLine: with a line that sheds by time who waited for a pause has all of that
+// time when it is over, and no more of it than others.
+func TestPauseIsNoWaitInLine(t *testing.T) {
+	config := lease.DefaultConfig()
+	config.Silence = time.Minute
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1/1s], line: {one: 9, shed: 2s}}]`), config)
+	acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "k", For: 4 * time.Second})
+	require.Empty(t, turn(t, l, start, ask("a", 1, start, time.Hour, "k"), ask("b", 1, start, time.Hour, "k"), ask("c", 1, start, time.Hour, "k")).Answers)
+	over := start.Add(4 * time.Second)
+	first := turn(t, l, over).Answers
+	require.Len(t, first, 1)
+	require.Equal(t, lease.Granted, first[0].Answer.Outcome)
+	require.Empty(t, turn(t, l, over, spent(first[0].Answer, "k")).Answers)
+	shed := 0
+	for shed == 0 {
+		now, _ := l.Next()
+		for _, a := range turn(t, l, now).Answers {
+			if a.Answer.Outcome == lease.Granted {
+				require.Equal(t, "b", a.Answer.ID.Holder.Name)
+				continue
+			}
+			shed++
+			require.Equal(t, "c", a.Answer.ID.Holder.Name)
+			require.ErrorIs(t, a.Answer.Refusal.Reason, lease.ErrShed)
+			require.Equal(t, over.Add(2*time.Second), now)
+		}
+		require.LessOrEqual(t, now, over.Add(2*time.Second))
+	}
+}
+
+// TestPauseThatEndsBeforeTheDeadlineRefusesNobody: however little before.
+func TestPauseThatEndsBeforeTheDeadlineRefusesNobody(t *testing.T) {
+	for _, c := range []struct {
+		lasts time.Duration
+		want  lease.Outcome
+		at    time.Duration
+	}{
+		{9950 * time.Millisecond, lease.Granted, 9950 * time.Millisecond},
+		{10*time.Second - 1, lease.Granted, 10*time.Second - 1},
+		{10 * time.Second, lease.Refused, 9900 * time.Millisecond},
+		{0, lease.Refused, 9900 * time.Millisecond},
+	} {
+		config := lease.DefaultConfig()
+		config.Silence = time.Minute
+		l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1/1s]}]`), config)
+		acted(t, l, start, lease.Act{Verb: lease.VerbPause, Key: "k", For: c.lasts})
+		require.Empty(t, turn(t, l, start, ask("a", 1, start, 10*time.Second, "k")).Answers)
+		for {
+			now, _ := l.Next()
+			require.LessOrEqual(t, now, start.Add(c.at))
+			if a := turn(t, l, now).Answers; len(a) > 0 {
+				require.Equal(t, c.want, a[0].Answer.Outcome)
+				require.Equal(t, c.at, now.Sub(start))
+				if c.want == lease.Refused {
+					require.ErrorIs(t, a[0].Answer.Refusal.Reason, lease.ErrPaused)
+				}
+				break
+			}
+		}
+	}
+}
+
+// TestPausesOfOneTurnRecallALeaseOnce, and those who stand in lines that several of them bind
+// wait for that which is known to last longest.
+func TestPausesOfOneTurnRecallALeaseOnce(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: "{t}/{s}", rules: [1/1h]}]`), lease.DefaultConfig())
+	granted(t, turn(t, l, start, ask("a", 1, start, 0, "t/x")))
+	granted(t, turn(t, l, start, ask("a", 2, start, 0, "u/x")))
+	require.Empty(t, turn(t, l, start, ask("b", 1, start, 2*time.Hour, "t/x"), ask("b", 2, start, 2*time.Hour, "u/x")).Answers)
+	for _, act := range []lease.Act{{Key: "t"}, {Key: "t/x", For: 5 * time.Hour}, {Key: "t"}} {
+		act.Verb = lease.VerbPause
+		require.Equal(t, 1, acted(t, l, start, act).Leases)
+	}
+	got := turn(t, l, start)
+	require.Len(t, got.Recalls, 1)
+	require.Equal(t, lease.Key("t/x"), got.Recalls[0].Key)
+	require.Len(t, got.Answers, 1)
+	require.Equal(t, lease.Key("t/x"), got.Answers[0].Answer.Refusal.Key)
+	require.Equal(t, 5*time.Hour, got.Answers[0].Answer.Refusal.Wait)
+	require.Equal(t, 1, l.Summary(start).Waiting)
+}
+
 // TestPauseTakesOneKeyOfManyAtMost: where there is no room for more keys it is refused, and
 // changes nothing.
 func TestPauseTakesOneKeyOfManyAtMost(t *testing.T) {
@@ -183,6 +311,53 @@ func TestChargesAreRememberedUpToABound(t *testing.T) {
 	records := mirrored{}
 	records.keep(turn(t, l, start))
 	require.Len(t, records["k"].Charges, 1024)
+}
+
+// TestChargesPileUpForNoMirror: where none takes what they change, nothing of that is kept.
+func TestChargesPileUpForNoMirror(t *testing.T) {
+	for _, unmirrored := range []bool{false, true} {
+		config := lease.DefaultConfig()
+		config.Unmirrored = unmirrored
+		l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [1000000/1h]}]`), config)
+		for i := range 2000 {
+			acted(t, l, start, lease.Act{Verb: lease.VerbCharge, Key: "k", ID: fmt.Sprint("c", i), N: 1})
+		}
+		require.Equal(t, unmirrored, l.ChargesToRecord("k") == 0)
+		turn(t, l, start)
+		require.Zero(t, l.ChargesToRecord("k"))
+	}
+}
+
+// TestChargeIsOfItsUnit: an id that is told of another unit is another charge, told by mistake.
+func TestChargeIsOfItsUnit(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1h, 100/1h unit=u]}]`), lease.DefaultConfig())
+	act := lease.Act{Verb: lease.VerbCharge, Key: "k", ID: "night", N: 5}
+	records := mirrored{}
+	require.False(t, acted(t, l, start, act).Again)
+	records.keep(turn(t, l, start))
+	next := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1h, 100/1h unit=u]}]`), lease.DefaultConfig())
+	next.Restore(records["k"])
+	for _, l := range []*lease.Ledger{l, next} {
+		act.Unit = "call"
+		require.True(t, acted(t, l, start, act).Again, "calls is what it was of")
+		act.Unit = "u"
+		_, err := l.Act(start, start, act)
+		require.ErrorIs(t, err, lease.ErrBadRequest)
+		require.ErrorContains(t, err, "of calls and not unit=u")
+		require.EqualValues(t, 0, l.Status(start, "k").Keys[0].Windows[1].Spent)
+	}
+}
+
+// TestChargeTellsOfWindowsAlone: its answer is as short whoever holds something.
+func TestChargeTellsOfWindowsAlone(t *testing.T) {
+	l := lease.NewLedger(policy(t, `limits: [{key: k, rules: [100/1h]}]`), lease.DefaultConfig())
+	granted(t, turn(t, l, start, ask("a", 1, start, 0, "k")))
+	keys := acted(t, l, start, lease.Act{Verb: lease.VerbCharge, Key: "k", ID: "c", N: 5}).Keys
+	require.Len(t, keys, 1)
+	require.Equal(t, lease.Key("k"), keys[0].Key)
+	require.EqualValues(t, 94, keys[0].Windows[0].Free)
+	require.Empty(t, keys[0].Holders)
+	require.NotEmpty(t, l.Status(start, "k").Keys[0].Holders)
 }
 
 // TestActIsCheckedBeforeItIsDone.

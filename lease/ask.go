@@ -32,6 +32,7 @@ func (l *Ledger) request(m Message) {
 		holder:   h,
 		accounts: l.match(w.accounts[:0], r.Keys),
 		first:    m.Arrived,
+		stood:    m.Arrived,
 		arrived:  m.Arrived,
 		ticket:   m.Ticket,
 		order:    l.orders,

@@ -16,12 +16,13 @@ const ChargeMemory = 10 * time.Minute
 // forgotten: told again, it counts again, which is safe.
 const chargesMost = 1024
 
-// ChargeRecord is a charge that is remembered, so that it counts once: N of its unit, until
-// an instant of ledger time; 0 in a Change for one that is not remembered any more. It stands
-// with the longest limited prefix that it counts at.
+// ChargeRecord is a charge that is remembered, so that it counts once: N of its unit, empty
+// for calls, until an instant of ledger time; 0 in a Change for one that is not remembered any
+// more. It stands with the longest limited prefix that it counts at.
 type ChargeRecord struct {
 	ID    string
 	N     int64
+	Unit  string
 	Until algo.Instant
 }
 
@@ -45,7 +46,7 @@ func (l *Ledger) chargeUse(act Act) (Acted, error) {
 		return Acted{}, fmt.Errorf("%w (%s)", refusal.Reason, refusal.Rule)
 	}
 	last := charged[len(charged)-1]
-	again, err := l.rememberCharge(last, act)
+	again, err := l.rememberCharge(last, act, of)
 	if err != nil {
 		return Acted{}, err
 	}
@@ -55,17 +56,21 @@ func (l *Ledger) chargeUse(act Act) (Acted, error) {
 	}
 	acted := Acted{Again: again}
 	for _, a := range charged {
-		acted.Keys = append(acted.Keys, a.status(l.now))
+		acted.Keys = append(acted.Keys, KeyStatus{Key: a.key, Windows: a.windowStatus(l.now)})
 	}
 	return acted, nil
 }
 
 // rememberCharge notes the id of a charge at the account, and says whether it was known.
-func (l *Ledger) rememberCharge(a *account, act Act) (again bool, err error) {
+func (l *Ledger) rememberCharge(a *account, act Act, of resource) (again bool, err error) {
 	t := l.acted(a)
 	if i := slices.IndexFunc(t.charges, func(c ChargeRecord) bool { return c.ID == act.ID }); i >= 0 {
-		if n := t.charges[i].N; n != act.N {
-			return false, fmt.Errorf("%w: the charge %q of %.80q was told before, of %d and not %d; give another id", ErrBadRequest, act.ID, a.key, n, act.N)
+		switch was := t.charges[i]; {
+		case was.N != act.N:
+			return false, fmt.Errorf("%w: the charge %q of %.80q was told before, of %d and not %d; give another id", ErrBadRequest, act.ID, a.key, was.N, act.N)
+		case resource(was.Unit) != of:
+			return false, fmt.Errorf("%w: the charge %q of %.80q was told before, of %s and not %s; give another id",
+				ErrBadRequest, act.ID, a.key, unitName(resource(was.Unit)), unitName(of))
 		}
 		l.stats.ChargedAgain++
 		return true, nil
@@ -73,8 +78,9 @@ func (l *Ledger) rememberCharge(a *account, act Act) (again bool, err error) {
 	if len(t.charges) >= chargesMost {
 		l.forgetCharge(a)
 	}
-	c := ChargeRecord{ID: act.ID, N: act.N, Until: l.now.Add(ChargeMemory)}
-	t.charges, t.charged = append(t.charges, c), append(t.charged, c)
+	c := ChargeRecord{ID: act.ID, N: act.N, Unit: string(of), Until: l.now.Add(ChargeMemory)}
+	t.charges = append(t.charges, c)
+	l.recordCharge(t, c)
 	return false, nil
 }
 
@@ -92,7 +98,14 @@ func (l *Ledger) forgetCharge(a *account) {
 	t := a.acts
 	gone := t.charges[0]
 	t.charges = append([]ChargeRecord(nil), t.charges[1:]...) // a turn may have the list
-	t.charged = append(t.charged, ChargeRecord{ID: gone.ID})
+	l.recordCharge(t, ChargeRecord{ID: gone.ID})
+}
+
+// recordCharge keeps for the mirror, if there is one, what has become of an id.
+func (l *Ledger) recordCharge(t *acts, c ChargeRecord) {
+	if !l.config.Unmirrored {
+		t.charged = append(t.charged, c)
+	}
 }
 
 // unitName is what people call a resource.

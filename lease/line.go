@@ -23,6 +23,7 @@ type waiter struct {
 	payer    *class        // whose credit it was lifted for,
 	paid     time.Duration // and how much of that
 	first    algo.Instant  // arrival of its first copy
+	stood    algo.Instant  // since when it stands in lines: from first on, or since the end of a pause
 	arrived  algo.Instant  // arrival of its newest copy, which is answered
 	ticket   Ticket
 	order    uint64

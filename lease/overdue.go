@@ -9,9 +9,13 @@ func (l *Ledger) setOverdue(w *waiter) {
 	l.timers.set(timer{at: min(w.ends(), patient, w.arrived.Add(l.config.Silence)), waiter: w})
 }
 
-// ends is when the wait ends: at the deadline, or a little before it in a pause.
+// ends is when the wait ends: at the deadline, or a little before it in a pause that is not
+// known to be over by then.
 func (w *waiter) ends() algo.Instant {
 	if w.parked == nil {
+		return w.deadline
+	}
+	if p := w.parked.paused(); p != nil && p.Until != 0 && p.Until < w.deadline {
 		return w.deadline
 	}
 	return max(w.arrived, w.deadline.Add(-min(notice, w.req.Patience/10)))

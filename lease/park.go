@@ -43,7 +43,7 @@ func (l *Ledger) hold(w *waiter, a *account) {
 	case w.req.Patience <= 0, left <= 0, a.paused().Until != 0 && a.paused().left(l.now) > left:
 		l.refuse(w, a.refusal(l.now))
 		return
-	case a.acts.parked.n >= l.config.Line:
+	case a.acts.parked.n >= l.config.Line: // whatever the line says: they go on in one turn
 		l.refuse(w, Refusal{Reason: ErrLineFull, Key: a.key, Pause: a.paused()})
 		return
 	}
@@ -68,25 +68,30 @@ func (l *Ledger) repark(w *waiter) {
 }
 
 // pauseNew lets those wait for the pauses that are new who stood in a line for what they
-// pause, and recalls what is held of it.
+// pause, and recalls what is held of it. It looks at who waits and at what is held once,
+// however many pauses there are: a new leader may have found them all.
 func (l *Ledger) pauseNew() {
+	if len(l.newPauses) == 0 {
+		return
+	}
+	f := fresh{}
 	for i, a := range l.newPauses {
-		if l.newPauses[i] = nil; a.paused() == nil {
-			continue // resumed at once
-		}
-		for _, w := range l.waitersBelow(a.key) {
-			if w.parked != nil && w.parked != a {
-				continue // another pause is tried again at its end
-			}
-			l.leave(w)
-			w.places, w.lifted, w.paid, w.payer = nil, 0, 0, nil // its class has its credit back
-			l.hold(w, a)
-		}
-		for _, le := range l.leasesBelow(a.key) {
-			l.recallPaused(le)
+		if l.newPauses[i] = nil; a.paused() != nil { // else resumed at once
+			f[a.key] = a
 		}
 	}
 	l.newPauses = l.newPauses[:0]
+	if len(f) == 0 {
+		return
+	}
+	for _, w := range l.waitersBelow(f) {
+		l.leave(w)
+		w.places, w.lifted, w.paid, w.payer, w.claim = nil, 0, 0, nil, claim{} // its class has its credit back
+		l.hold(w, f.binds(w.req.Keys))
+	}
+	for _, le := range l.leasesBelow(f) {
+		l.recallPaused(le)
+	}
 }
 
 // release lets those go on who waited for pauses that are over, at the end of each line.
@@ -98,7 +103,7 @@ func (l *Ledger) release() {
 			w := a.acts.parked.first
 			l.leave(w)
 			l.orders++
-			w.order = l.orders
+			w.order, w.stood = l.orders, l.now
 			w.accounts = l.match(w.accounts[:0], w.req.Keys)
 			l.admit(w) // it may be refused what it was not then: others have come
 		}

@@ -17,8 +17,8 @@ import (
 //
 // Who asks waits for its end, by its deadline: an operator may end a pause any second, and
 // who were refused at once would only ask again. But a pause whose end is known to be
-// beyond the deadline refuses at once, and any other a little before the deadline, so that
-// the reason is told while somebody listens.
+// beyond the deadline refuses at once, and one whose end is not known a little before the
+// deadline, so that the reason is told while somebody listens.
 //
 // Who waits for a pause stands in no line: it holds nobody back and takes nobody's place
 // there, and goes to the end of each when the pause is over.
@@ -79,7 +79,13 @@ func (l *Ledger) pause(act Act, wall algo.Instant) (Acted, error) {
 	l.setPause(a, p)
 	l.touch(a)
 	l.stats.Pauses++
-	return Acted{Pause: p, Leases: len(l.leasesBelow(act.Key))}, nil
+	acted := Acted{Pause: p}
+	for le := range l.leases.All() {
+		if anyBelow(le.keys, act.Key) {
+			acted.Leases++
+		}
+	}
+	return acted, nil
 }
 
 func (l *Ledger) resume(act Act) Acted {
@@ -106,6 +112,7 @@ func (l *Ledger) setPause(a *account, p *Pause) {
 	l.timers.stop(&a.line.alarm)
 	if p == nil {
 		l.resumed = append(l.resumed, a)
+		l.stir(a) // somebody stands in line yet if no turn saw the pause
 		return
 	}
 	l.pauses++
@@ -194,10 +201,27 @@ func anyBelow(keys []Key, prefix Key) bool {
 	return slices.ContainsFunc(keys, func(k Key) bool { return k.below(prefix) })
 }
 
-// waitersBelow gives who waits for a key below the prefix, first come first.
-func (l *Ledger) waitersBelow(prefix Key) (all []*waiter) {
+// fresh is the pauses that no turn has seen, by their keys.
+type fresh map[Key]*account
+
+// binds gives the account of those above the keys whose pause binds, nil for none.
+func (f fresh) binds(keys []Key) *account {
+	var above []*account
+	for _, k := range keys {
+		for p := range k.Prefixes() {
+			if a := f[p]; a != nil {
+				above = append(above, a)
+			}
+		}
+	}
+	return pausedAmong(above)
+}
+
+// waitersBelow gives who waits for a key below the pauses, first come first. Who waits for
+// another pause is tried again at its end.
+func (l *Ledger) waitersBelow(f fresh) (all []*waiter) {
 	for w := range l.waiting.All() {
-		if anyBelow(w.req.Keys, prefix) {
+		if (w.parked == nil || f[w.parked.key] == w.parked) && f.binds(w.req.Keys) != nil {
 			all = append(all, w)
 		}
 	}
@@ -205,10 +229,10 @@ func (l *Ledger) waitersBelow(prefix Key) (all []*waiter) {
 	return all
 }
 
-// leasesBelow gives the leases on a key below the prefix, those of a holder together.
-func (l *Ledger) leasesBelow(prefix Key) (all []*lease) {
+// leasesBelow gives the leases on a key below the pauses, those of a holder together.
+func (l *Ledger) leasesBelow(f fresh) (all []*lease) {
 	for le := range l.leases.All() {
-		if anyBelow(le.keys, prefix) {
+		if f.binds(le.keys) != nil {
 			all = append(all, le)
 		}
 	}

@@ -75,8 +75,8 @@ func (w *waiter) patience() (at *account, until algo.Instant) {
 		return nil, until // it stands in no line
 	}
 	for i, a := range w.accounts {
-		if most := a.contract.patient; most > 0 && w.places[i].counts && w.first.Add(most) < until {
-			at, until = a, w.first.Add(most)
+		if most := a.contract.patient; most > 0 && w.places[i].counts && w.stood.Add(most) < until {
+			at, until = a, w.stood.Add(most)
 		}
 	}
 	return at, until

@@ -288,22 +288,9 @@ func related(a, b Key) bool {
 }
 
 func (a *account) status(now algo.Instant) KeyStatus {
-	s := KeyStatus{Key: a.key, Waiting: a.line.len(), Classes: a.classStatus(), Pause: a.paused()}
+	s := KeyStatus{Key: a.key, Windows: a.windowStatus(now), Waiting: a.line.len(), Classes: a.classStatus(), Pause: a.paused()}
 	if a.acts != nil {
 		s.Waiting += a.acts.parked.n
-	}
-	for i, r := range a.contract.rules {
-		w, at := a.window(i, now)
-		full, _ := a.waitAt(i, now, r.spec.Max(), a.due(r.of))
-		s.Windows = append(s.Windows, WindowStatus{
-			Rule:  r.text,
-			Plan:  r.plan,
-			Limit: w.Limit(),
-			Free:  w.Free(at),
-			Held:  w.Held(),
-			Spent: w.Spent(at),
-			Full:  full,
-		})
 	}
 	held := map[Holder]Amount{}
 	for _, le := range a.leases {
@@ -320,6 +307,23 @@ func (a *account) status(now algo.Instant) KeyStatus {
 		return cmp.Or(cmp.Compare(x.Holder.Name, y.Holder.Name), cmp.Compare(x.Holder.Incarnation, y.Holder.Incarnation))
 	})
 	return s
+}
+
+func (a *account) windowStatus(now algo.Instant) (all []WindowStatus) {
+	for i, r := range a.contract.rules {
+		w, at := a.window(i, now)
+		full, _ := a.waitAt(i, now, r.spec.Max(), a.due(r.of))
+		all = append(all, WindowStatus{
+			Rule:  r.text,
+			Plan:  r.plan,
+			Limit: w.Limit(),
+			Free:  w.Free(at),
+			Held:  w.Held(),
+			Spent: w.Spent(at),
+			Full:  full,
+		})
+	}
+	return all
 }
 
 // Stats gives the counts so far.

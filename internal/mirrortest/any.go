@@ -82,7 +82,9 @@ func anyActs(random *rand.Rand, c *lease.Change, before lease.Record) {
 	for range random.IntN(3) {
 		id := fmt.Sprintf("id-%d:._", random.IntN(9))
 		if !slices.ContainsFunc(c.Charges, func(have lease.ChargeRecord) bool { return have.ID == id }) {
-			c.Charges = append(c.Charges, lease.ChargeRecord{ID: id, N: 1 + random.Int64N(math.MaxInt64-1), Until: 1 + algo.Instant(random.Int64N(math.MaxInt64-1))})
+			c.Charges = append(c.Charges, lease.ChargeRecord{
+				ID: id, N: 1 + random.Int64N(math.MaxInt64-1), Unit: []string{"", "images"}[random.IntN(2)], Until: 1 + algo.Instant(random.Int64N(math.MaxInt64-1)),
+			})
 		}
 	}
 }

@@ -81,7 +81,9 @@ func read(r *lease.Record, window func(string) *algo.State, field, value string)
 		r.Pause, err = pause(value)
 		return err
 	case "c":
-		r.Charges = append(r.Charges, lease.ChargeRecord{ID: name, N: n.next(&value, ' '), Until: algo.Instant(n.next(&value, ' '))})
+		c := lease.ChargeRecord{ID: name, N: n.next(&value, ' '), Until: algo.Instant(n.next(&value, ' '))}
+		c.Unit = value
+		r.Charges = append(r.Charges, c)
 	default:
 		return errNone
 	}

@@ -146,6 +146,9 @@ func (w *Writer) charge(c *lease.ChargeRecord) {
 		w.number(c.N)
 		w.text = append(w.text, ' ')
 		w.number(int64(c.Until))
+		if c.Unit != "" {
+			w.text = append(append(w.text, ' '), c.Unit...)
+		}
 	}
 	w.end()
 }

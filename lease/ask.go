@@ -37,7 +37,7 @@ func (l *Ledger) request(m Message) {
 		order:    l.orders,
 		deadline: deadline(m.Arrived, r.Patience-sat),
 	}
-	if refusal, unknown := l.classOf(w); unknown {
+	if refusal, unknown := l.classify(w); unknown {
 		l.refuse(w, refusal)
 		return
 	}

@@ -43,7 +43,7 @@ func (l *Ledger) request(m Message) {
 
 // admit grants what a request needs, or lets it wait, or refuses it.
 func (l *Ledger) admit(w *waiter) {
-	if refusal, unknown := l.classOf(w); unknown {
+	if refusal, unknown := l.classify(w); unknown {
 		l.refuse(w, refusal)
 		return
 	}

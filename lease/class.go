@@ -34,9 +34,9 @@ type rankedClass struct {
 	rank int
 }
 
-// classOf settles the class of a request: the one that it names, or the lowest, but none
+// classify settles the class of a request: the one that it names, or the lowest, but none
 // above that of a plan. It refuses a class that no line has.
-func (l *Ledger) classOf(w *waiter) (Refusal, bool) {
+func (l *Ledger) classify(w *waiter) (Refusal, bool) {
 	all := l.policy.Classes
 	if len(all) == 0 {
 		return Refusal{}, false // nobody tells them apart

@@ -36,10 +36,11 @@ type WaitingLine struct {
 	// everybody.
 	Classes []LineClass
 	// Lower is the percentage of what is granted that is kept for lower classes while they
-	// wait, 0 to 90; 0 is strict.
+	// wait, 0 to 90; 0 is strict. It means nothing in a line of one class.
 	Lower int64
-	// Shed bounds the waiting of all classes together, the lower ones first: by the percentage
-	// of all their bounds that may wait, 1 to 100, or by how long one may. 0 is no bound.
+	// ShedShare and ShedAfter bound the waiting of all classes together, the lower ones
+	// first: by the percentage of all their bounds that may wait, 1 to 100, or by how long
+	// one may. 0 is no bound; one of them is 0.
 	ShedShare int64
 	ShedAfter time.Duration
 }
@@ -90,7 +91,7 @@ func (r *reader) waitingLine(f field) WaitingLine {
 		r.add(r.blame(f), fmt.Sprintf("line is %s, neither a number nor a mapping", describe(f.value)), lineRemedy)
 		return WaitingLine{}
 	}
-	line := WaitingLine{Lower: defaultLower}
+	line, named := WaitingLine{Lower: defaultLower}, 0
 	var places []place
 	written := map[string]place{}
 	for _, v := range r.mapping(f, lineRemedy) {
@@ -112,6 +113,7 @@ func (r *reader) waitingLine(f field) WaitingLine {
 			line.ShedShare, line.ShedAfter = r.shed(value)
 			continue
 		}
+		named++
 		if fault := ClassFault(name.value); fault != "" {
 			r.add(name.at, fault, ClassRemedy)
 			continue
@@ -120,9 +122,7 @@ func (r *reader) waitingLine(f field) WaitingLine {
 			line.Classes, places = append(line.Classes, LineClass{name.value, n}), append(places, name.at)
 		}
 	}
-	lower, kept := written["lower"]
-	_, shed := written["shed"]
-	switch named := len(written) - count(kept) - count(shed); {
+	switch lower, kept := written["lower"]; {
 	case named == 0 && len(written) > 0:
 		r.add(nodePlace(f.value), "the line has no class", lineRemedy)
 	case named == 1 && kept:
@@ -162,13 +162,6 @@ func (r *reader) lower(f field) int64 {
 		return int64(n)
 	}
 	return defaultLower
-}
-
-func count(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // shed reads a percentage or a time.

@@ -37,13 +37,13 @@ func TestThreeLevelsInVirtualTime(t *testing.T) {
 		defer cancel()
 		for _, p := range parties {
 			for range p.workers {
-				g.start(ctx, w, p.key, 4, 1)
+				g.start(ctx, w, p.key, p.class, 4, 1)
 			}
 		}
 		from := time.Now()
 		<-time.After(lasting)
 		again := time.Now()
-		g.start(ctx, w, "acme/prod/list", 1, large)
+		g.start(ctx, w, "acme/prod/list", "premium", 1, large)
 		g.callers.Wait()
 
 		for _, c := range g.strict.Report().Contracts {
@@ -54,6 +54,9 @@ func TestThreeLevelsInVirtualTime(t *testing.T) {
 			single[account] = useOf(w.t, g.spends, account, from.UnixNano(), again.UnixNano())
 			require.GreaterOrEqual(w.t, single[account], 0.97)
 		}
+		standard := standards(g.spends, from.UnixNano(), again.UnixNano())
+		require.GreaterOrEqual(w.t, standard, lowest)
+		require.LessOrEqual(w.t, standard, highest)
 		mixed = useOf(w.t, g.spends, "acme", again.UnixNano(), again.Add(lasting).UnixNano())
 		served, longest, last := 0, time.Duration(0), again.UnixNano()
 		for _, s := range g.spends {
@@ -62,16 +65,16 @@ func TestThreeLevelsInVirtualTime(t *testing.T) {
 				longest, last = max(longest, time.Duration(s.At-last)), s.At
 			}
 		}
-		w.t.Logf("single calls use %.4f of acme and %.4f of beta; with one of %d at a time %.4f of acme, which was served %d times, each %v after the last at most; %d spends, 0 violations at %d levels",
-			single["acme"], single["beta"], large, mixed, served, longest, len(g.spends), len(levels))
+		w.t.Logf("single calls use %.4f of acme, of which standard has %.3f, and %.4f of beta; with one of %d at a time %.4f of acme, which was served %d times, each %v after the last at most; %d spends, 0 violations at %d levels",
+			single["acme"], standard, single["beta"], large, mixed, served, longest, len(g.spends), len(levels))
 		require.Less(w.t, longest, turnOfLarge, "it is served in its turn")
 		require.GreaterOrEqual(w.t, served, int(lasting/turnOfLarge))
 	})
 }
 
 // turnOfLarge is when the turn of the large request comes round, and the longest window
-// besides: thirteen holders want all of the 100 calls a second that acme has, and each is
-// served as much as any other.
+// besides: no more than thirteen holders want all of the 100 calls a second that acme has,
+// and none of its class is served more than another.
 const turnOfLarge = large*13*time.Second/100 + 2*time.Second
 
 // levelCallers are the callers of that world.
@@ -84,8 +87,8 @@ type levelCallers struct {
 }
 
 // start adds a worker with callers whose calls cost n times what one costs, until ctx ends.
-func (g *levelCallers) start(ctx context.Context, w *world, key string, callers int, n int64) {
-	l := w.joinBy(g.lessor, fmt.Sprint("w", len(w.workers))).Limiter(lease.Key(key))
+func (g *levelCallers) start(ctx context.Context, w *world, key, class string, callers int, n int64) {
+	l := w.joinBy(g.lessor, fmt.Sprint("w", len(w.workers))).Limiter(lease.Key(key)).In(class)
 	for range callers {
 		g.callers.Go(func() {
 			for g.call(ctx, l, n) {

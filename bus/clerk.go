@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +13,9 @@ import (
 
 // clerkWait is how long a question to a clerk may take.
 const clerkWait = 2 * time.Second
+
+// errHandsOver is told to who asks as serving ends.
+var errHandsOver = fmt.Errorf("%w: the coordinator hands over; ask again", lease.ErrStopped)
 
 // clerk answers the questions of people about a coordinator, one at a time, until it is
 // closed. What is asked its caller has read.
@@ -38,17 +42,24 @@ func (c *clerk) close() {
 	c.closed = true
 }
 
-// answer asks, and gives the JSON of what it is told.
+// answer asks, and gives the JSON of what it is told. A question that the coordinator could
+// not answer in time waits for its mirror, as all it does.
 func (c *clerk) answer(ctx context.Context, ask func(context.Context) (any, error)) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, fmt.Errorf("%w: the coordinator hands over; ask again", lease.ErrStopped)
+		return nil, errHandsOver
 	}
-	ctx, cancel := context.WithTimeout(ctx, clerkWait)
+	asking, cancel := context.WithTimeout(ctx, clerkWait)
 	defer cancel()
-	told, err := ask(ctx)
-	if err != nil {
+	told, err := ask(asking)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return nil, errHandsOver
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("%w (no answer within %v: %v)", lease.ErrMirrorAway, clerkWait, err)
+	default:
 		return nil, err
 	}
 	body, ok := told.([]byte)

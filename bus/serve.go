@@ -224,7 +224,7 @@ func (s *serving) end() {
 	case <-time.After(grace):
 	}
 	for _, q := range s.asking.rest() {
-		s.answers.put(answer{to: q, err: fmt.Errorf("%w: the coordinator hands over; ask again", lease.ErrStopped)})
+		s.answers.put(answer{to: q, err: errHandsOver})
 	}
 	s.cut()
 	s.work.Wait()

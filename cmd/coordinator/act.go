@@ -120,20 +120,39 @@ func (c *doing) by() string {
 	return u.Username
 }
 
-// failed words what became of a question, after which it is not known whether something was
-// done.
+// failed words what became of a question. Whether what it asks for was done is unknown then,
+// unless it was refused: nobody answers may be after somebody was told, and did not answer. An
+// empty whether is of a question that changes nothing.
 func (c *doing) failed(err error, whether, remedy string) error {
+	late := errors.Is(err, context.DeadlineExceeded)
+	unknown := whether != "" && !refused(err)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) && whether != "":
-		return fmt.Errorf("%w: the one at %s did not answer in time; whether %s is unknown, so %s", lease.ErrNoCoordinator, c.where, whether, remedy)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: the one at %s did not answer in time; give it more with --connect-wait", lease.ErrNoCoordinator, c.where)
+	case late && unknown:
+		err = fmt.Errorf("%w: the one at %s did not answer in time", lease.ErrNoCoordinator, c.where)
+	case late:
+		err = fmt.Errorf("%w: the one at %s did not answer in time; give it more with --connect-wait", lease.ErrNoCoordinator, c.where)
 	case errors.Is(err, lease.ErrNoCoordinator):
-		return cli.Nobody(c.where, c.Cell)
-	case errors.Is(err, lease.ErrMirrorAway) && whether != "":
-		return fmt.Errorf("%w; whether %s is unknown, so %s then", err, whether, remedy)
+		err = cli.Nobody(c.where, c.Cell)
+	default:
+		err = cli.Foreign(err)
 	}
-	return cli.Foreign(err)
+	if unknown {
+		return fmt.Errorf("%w; whether %s is unknown, so %s", err, whether, remedy)
+	}
+	return err
+}
+
+// refused says that a leader, or NATS, has said no, so that nothing was done.
+func refused(err error) bool {
+	for _, no := range [...]error{
+		lease.ErrBadRequest, lease.ErrBadKey, lease.ErrUnknownKey, lease.ErrTooManyKeys,
+		lease.ErrFormat, lease.ErrPartition, lease.ErrForbidden,
+	} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
 }
 
 // acted is what a leader answers to an act.

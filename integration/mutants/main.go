@@ -20,7 +20,7 @@ func main() {
 	only := flag.String("run", "", "try only the mutants whose names match this `regexp`")
 	list := flag.Bool("list", false, "list the mutants, and try none")
 	parallel := flag.Int("parallel", 2, "try so many at a time")
-	limit := flag.Duration("timeout", 5*time.Minute, "how long one test command may take")
+	limit := flag.Duration("timeout", 15*time.Minute, "how long one test command may take")
 	verbose := flag.Bool("v", false, "print what the tests that catch a mutant say")
 	flag.Parse()
 	match, err := regexp.Compile(*only)

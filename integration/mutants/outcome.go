@@ -47,7 +47,7 @@ type event struct {
 
 // test runs a go test command in root, with an overlay if one is given.
 func test(ctx context.Context, root string, command []string, overlay string, limit time.Duration) outcome {
-	args := []string{"test", "-json", "-vet=off", "-failfast", "-timeout=" + limit.String()}
+	args := []string{"test", "-json", "-vet=off", "-ldflags=-s", "-failfast", "-timeout=" + limit.String()}
 	if overlay != "" {
 		args = append(args, "-overlay="+overlay)
 	}

@@ -161,7 +161,8 @@ func (m *meter) over() (all int64) {
 }
 
 // untold is what calls that had left by then had used beyond their estimates, and the
-// ledger had not been told when it granted.
+// ledger had not been told when it granted. Of what it was told at that very instant it
+// may have heard after.
 func (m *meter) untold(granted, then int64) (n int64) {
 	for _, u := range m.used {
 		if u.at <= then {
@@ -169,7 +170,7 @@ func (m *meter) untold(granted, then int64) (n int64) {
 		}
 	}
 	for _, o := range m.told {
-		if o.at <= granted {
+		if o.at < granted {
 			n -= o.n
 		}
 	}

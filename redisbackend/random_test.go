@@ -17,19 +17,31 @@ import (
 // TestWhatARandomLoadLeavesIsRestoredBitForBit, and all of it but the seat has a TTL
 // that ends a day after it can matter (B139: each TTL in its unit).
 func TestWhatARandomLoadLeavesIsRestoredBitForBit(t *testing.T) {
+	inexact := map[string]int{} // numbers that no float is
+	shown := func() bool {
+		for _, what := range []string{"own", "seen", "date", "began"} {
+			if inexact[what] == 0 {
+				return false
+			}
+		}
+		return true
+	}
+	for again := range 5 { // hardly ever is none among those of a load
+		if !shown() {
+			t.Run(fmt.Sprint(again), func(t *testing.T) { restoredBitForBit(t, inexact) })
+		}
+	}
+	require.True(t, shown(), "%v", inexact)
+}
+
+// restoredBitForBit plays a load, and counts the numbers that no float is.
+func restoredBitForBit(t *testing.T, inexact map[string]int) {
 	h := harness.New(t)
 	r := h.Redis()
 	x := lead(t, open(t, r.URL()).Mirror("a b", 0), allKinds)
 	n := startLoad(t, func() *coordinator.Leader { return x.leader })
 	n.goesOn(h, 2000)
 	n.end()
-	for i := range uint64(16) { // what is left of these in buckets no float has, whatever the load has drawn
-		_, err := x.leader.Acquire(bounded(t), lease.Request{
-			ID: lease.ID{Holder: lease.Holder{Name: "odd", Incarnation: 1}, Seq: 1 + i}, Keys: []lease.Key{lease.Key(fmt.Sprintf("u/odd%d", i))},
-			Want: odd(i), Need: odd(i), Sent: time.Second,
-		})
-		require.NoError(t, err)
-	}
 	t.Logf("%v", n.counts)
 	for _, what := range []string{"granted", "refused", "given up"} {
 		require.Positive(t, n.count(what), what)
@@ -58,7 +70,6 @@ func TestWhatARandomLoadLeavesIsRestoredBitForBit(t *testing.T) {
 		require.Greater(t, ttl, 23*time.Hour, k)
 		require.Less(t, ttl, 4*24*time.Hour, k)
 	}
-	inexact := map[string]int{} // numbers that no float is
 	note := func(what string, n int64) {
 		if int64(float64(n)) != n {
 			inexact[what]++
@@ -76,14 +87,6 @@ func TestWhatARandomLoadLeavesIsRestoredBitForBit(t *testing.T) {
 			note("began", int64(b.Began))
 		}
 	}
-	t.Logf("no float is: %v", inexact)
-	for _, what := range []string{"own", "seen", "date", "began"} {
-		require.Positive(t, inexact[what], what)
-	}
-}
-
-func odd(i uint64) lease.Amount {
-	return lease.Amount{Tokens: 1, Units: lease.Units{{Unit: "octets", N: 900_719_925_474_097 + 2*int64(i)}}}
 }
 
 // TestTTLsAreRoundedUp (B139, B140): of windows of milliseconds and less too none is 0,

@@ -72,7 +72,7 @@ func join(t *testing.T, url, name string, s *shared) *running {
 	r.stop = stop
 	r.cell, err = newCell(c, c.site(lease.Demo(), l), s.kept(), l, voice, 300*time.Millisecond)
 	require.NoError(t, err)
-	r.all = name + " leads all"
+	r.all = func(coordinator.InForce) string { return name + " leads all" }
 	go func() { r.ended <- r.run(ctx) }()
 	t.Cleanup(func() {
 		stop()

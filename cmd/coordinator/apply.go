@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ration/bus"
+	"ration/cmd/internal/cli"
+	"ration/coordinator"
+	"ration/lease"
+)
+
+type applyCommand struct {
+	File string `arg:"" help:"Policy file."`
+	cli.Server
+	cli.Connection
+	cli.Logging
+}
+
+// Help is the part of the help below the flags' summary.
+func (*applyCommand) Help() string {
+	return `Puts a policy into force in the whole cell, at once: windows keep what they count, and who waits is looked at anew. The same policy again changes nothing, and one that is wrong is refused whole. It stays in force, whatever the files of coordinators say, until one of these changes.
+
+Example:
+
+  coordinator apply ration.yaml
+
+` + cli.Codes
+}
+
+func (c *applyCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams) error {
+	p, err := readPolicy(c.File)
+	if err != nil {
+		return err
+	}
+	if err := c.Locate(&c.Connection, s); err != nil {
+		return err
+	}
+	config, err := c.Config("coordinator apply", c.Voice(name, s).Log)
+	if err != nil {
+		return err
+	}
+	config.Log = nil // a few questions; their failure is the command's
+	nc, err := bus.ConnectContext(ctx, c.Nats, config)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	where := bus.Redacted(nc.ConnectedUrl())
+	client := bus.NewClient(nc, bus.ClientConfig{Cell: c.Cell})
+	wait := c.ConnectWait + 2*time.Second
+	asking, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	body, err := client.Status(asking, "")
+	if err != nil {
+		return c.failed(err, where)
+	}
+	d, err := parseDocument(body)
+	if err != nil {
+		return fmt.Errorf("the coordinator at %s tells no status (%w); see what serves cell %s there", where, err, c.Cell)
+	}
+	wanted := bus.Policy{File: c.File, Text: p.String(), Least: d.revision() + 1}
+	var failures []error
+	var lines []string
+	for n, o := range askAll(ctx, max(1, d.Divided), wait, func(ctx context.Context, n int) (json.RawMessage, error) { return client.Apply(ctx, n, wanted) }) {
+		var a applied
+		err := o.err
+		if err == nil {
+			err = json.Unmarshal(o.body, &a)
+		}
+		line := a.String()
+		if d.Divided > 1 {
+			line = fmt.Sprintf("partition %d: %s", n, line)
+		}
+		switch {
+		case err != nil && d.Divided > 1:
+			failures = append(failures, fmt.Errorf("partition %d: %w", n, c.failed(err, where)))
+		case err != nil:
+			failures = append(failures, c.failed(err, where))
+		default:
+			lines = append(lines, line)
+		}
+	}
+	for _, line := range lines {
+		fmt.Fprintln(s.Out, line)
+	}
+	return errors.Join(failures...)
+}
+
+// asked is what became of the question to one partition.
+type asked struct {
+	body json.RawMessage
+	err  error
+}
+
+// askAll asks the leaders of all partitions at once, and gives what became of each: one
+// that does not answer takes no time from the others.
+func askAll(ctx context.Context, partitions int, wait time.Duration, ask func(context.Context, int) (json.RawMessage, error)) []asked {
+	all := make([]asked, partitions)
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	var asking sync.WaitGroup
+	for n := range all {
+		asking.Go(func() { all[n].body, all[n].err = ask(ctx, n) })
+	}
+	asking.Wait()
+	return all
+}
+
+// failed words what became of a question.
+func (c *applyCommand) failed(err error, where string) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: the one at %s did not answer in time; whether the policy is in force is unknown, so apply it again", lease.ErrNoCoordinator, where)
+	case errors.Is(err, lease.ErrNoCoordinator):
+		return cli.Nobody(where, c.Cell)
+	}
+	return cli.Foreign(err)
+}
+
+// applied is what a leader answers that has taken a policy.
+type applied struct {
+	V        int    `json:"v"`
+	Leader   string `json:"leader"`
+	Revision uint64 `json:"revision"`
+	// Changed says that another one was in force before.
+	Changed bool `json:"changed"`
+}
+
+func (a applied) String() string {
+	who := cli.Printable(a.Leader, 60)
+	if !a.Changed {
+		return fmt.Sprintf("the policy is in force already, as revision %d (%s)", a.Revision, who)
+	}
+	return fmt.Sprintf("the policy is in force as revision %d (%s)", a.Revision, who)
+}
+
+// revision is the highest of any partition.
+func (d *document) revision() (highest uint64) {
+	for _, p := range d.Partitions {
+		highest = max(highest, p.Policy)
+	}
+	return highest
+}
+
+// apply lets a leader take a policy that came over NATS.
+func (s *site) apply(ctx context.Context, l *coordinator.Leader, p bus.Policy) (any, error) {
+	policy, err := lease.ParsePolicy(p.File, []byte(p.Text))
+	if err != nil {
+		return nil, fmt.Errorf("%w: policy %s is refused:\n%w", lease.ErrBadRequest, cli.Printable(p.File, 80), err)
+	}
+	before := l.Policy().Revision
+	revision, err := l.Change(ctx, policy, p.Least)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: the leader has not all that its mirror has, or its mirror not all that it has", lease.ErrMirrorAway)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return applied{V: bus.Format, Leader: s.name, Revision: revision, Changed: revision > before}, nil
+}
+
+const (
+	// reformFor is for how long a file that has changed is put into force where nobody leads,
+	// and reformEvery how often it is tried.
+	reformFor   = 30 * time.Second
+	reformEvery = 250 * time.Millisecond
+)
+
+// reform puts a policy of a file into force in all partitions, whoever leads them.
+func (c *cell) reform(ctx context.Context, p *lease.Policy) {
+	ctx, cancel := context.WithTimeout(ctx, reformFor)
+	defer cancel()
+	wanted := bus.Policy{File: c.file.name, Text: p.String()}
+	for _, part := range c.site.parts {
+		wanted.Least = max(wanted.Least, part.revision()+1)
+	}
+	left := slices.Clone(c.site.parts)
+	for tick := time.NewTicker(reformEvery); ; {
+		var failures []error
+		left = slices.DeleteFunc(left, func(p *part) bool {
+			err := c.reformPart(ctx, p, wanted)
+			if err != nil {
+				failures = append(failures, c.site.of(p, err))
+			}
+			return err == nil
+		})
+		if len(left) == 0 {
+			tick.Stop()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				c.voice.Log.Error("the policy file has changed, and is not in force everywhere; apply it with coordinator apply", "file", wanted.File, "error", errors.Join(failures...))
+			}
+			return
+		}
+	}
+}
+
+// reformPart puts a policy into force in a partition that is led here, or elsewhere.
+func (c *cell) reformPart(ctx context.Context, p *part, wanted bus.Policy) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	var err error
+	if l := p.leader.Load(); l != nil {
+		_, err = c.site.apply(ctx, l, wanted)
+	} else {
+		_, err = c.link.client.Apply(ctx, p.n, wanted)
+	}
+	return err
+}
+
+// revision is that of the policy in force, as far as this process knows.
+func (p *part) revision() uint64 { return p.inForce().Revision }
+
+// inForce is the policy in force, as far as this process knows.
+func (p *part) inForce() coordinator.InForce {
+	if l := p.leader.Load(); l != nil {
+		return l.Policy()
+	}
+	if coord := p.coord.Load(); coord != nil {
+		return coord.Policy()
+	}
+	return coordinator.InForce{}
+}
+
+// compare warns, once it is known which policy is in force, where that is not the file's: the
+// mirror has it from before.
+func (c *cell) compare(ctx context.Context) {
+	tick := time.NewTicker(reformEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		force := c.site.parts[0].inForce()
+		if force.Revision == 0 {
+			continue
+		}
+		if c.file.differs(force.Policy) {
+			c.voice.Log.Warn("the policy in force is not that of the file, which counts when it changes; put it into force with coordinator apply", "revision", force.Revision, "file", c.file.name)
+		}
+		return
+	}
+}

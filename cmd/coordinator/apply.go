@@ -149,10 +149,10 @@ func (d *document) revision() (highest uint64) {
 }
 
 // apply lets a leader take a policy that came over NATS.
-func (s *site) apply(ctx context.Context, l *coordinator.Leader, p bus.Policy) (any, error) {
+func (s *site) apply(ctx context.Context, l *coordinator.Leader, p bus.Policy) (applied, error) {
 	policy, err := lease.ParsePolicy(p.File, []byte(p.Text))
 	if err != nil {
-		return nil, fmt.Errorf("%w: policy %s is refused:\n%w", lease.ErrBadRequest, cli.Printable(p.File, 80), err)
+		return applied{}, fmt.Errorf("%w: policy %s is refused:\n%w", lease.ErrBadRequest, cli.Printable(p.File, 80), err)
 	}
 	before := l.Policy().Revision
 	revision, err := l.Change(ctx, policy, p.Least)
@@ -160,63 +160,77 @@ func (s *site) apply(ctx context.Context, l *coordinator.Leader, p bus.Policy) (
 		err = fmt.Errorf("%w: the leader has not all that its mirror has, or its mirror not all that it has", lease.ErrMirrorAway)
 	}
 	if err != nil {
-		return nil, err
+		return applied{}, err
 	}
 	return applied{V: bus.Format, Leader: s.name, Revision: revision, Changed: revision > before}, nil
 }
 
 const (
-	// reformFor is for how long a file that has changed is put into force where nobody leads,
-	// and reformEvery how often it is tried.
-	reformFor   = 30 * time.Second
+	// reformEvery is how often it is tried to put a file that has changed into force where nobody
+	// leads, and after reformTold people are told.
 	reformEvery = 250 * time.Millisecond
+	reformTold  = 30 * time.Second
 )
 
-// reform puts a policy of a file into force in all partitions, whoever leads them.
+// reform puts a policy of a file into force in all partitions, whoever leads them. It tries
+// until that is so, a later policy is in force anywhere, or ctx ends.
 func (c *cell) reform(ctx context.Context, p *lease.Policy) {
-	ctx, cancel := context.WithTimeout(ctx, reformFor)
-	defer cancel()
-	wanted := bus.Policy{File: c.file.name, Text: p.String()}
-	for _, part := range c.site.parts {
-		wanted.Least = max(wanted.Least, part.revision()+1)
-	}
-	left := slices.Clone(c.site.parts)
-	for tick := time.NewTicker(reformEvery); ; {
+	wanted := bus.Policy{File: c.file.name, Text: p.String(), Least: c.site.revision() + 1}
+	left, told := slices.Clone(c.site.parts), time.Now().Add(reformTold)
+	tick := time.NewTicker(reformEvery)
+	defer tick.Stop()
+	for {
+		if later := c.site.revision(); later > wanted.Least {
+			c.voice.Log.Warn("the policy file has changed, and a later policy is in force; apply it again if it is meant", "file", wanted.File, "revision", later)
+			return
+		}
 		var failures []error
 		left = slices.DeleteFunc(left, func(p *part) bool {
-			err := c.reformPart(ctx, p, wanted)
+			revision, err := c.reformPart(ctx, p, wanted)
 			if err != nil {
 				failures = append(failures, c.site.of(p, err))
 			}
+			wanted.Least = max(wanted.Least, revision)
 			return err == nil
 		})
-		if len(left) == 0 {
-			tick.Stop()
+		switch {
+		case len(left) == 0:
 			return
+		case !told.IsZero() && time.Now().After(told):
+			told = time.Time{}
+			c.voice.Log.Error("the policy file has changed, and is not in force everywhere; it is tried on", "file", wanted.File, "error", errors.Join(failures...))
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			tick.Stop()
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				c.voice.Log.Error("the policy file has changed, and is not in force everywhere; apply it with coordinator apply", "file", wanted.File, "error", errors.Join(failures...))
-			}
 			return
 		}
 	}
 }
 
-// reformPart puts a policy into force in a partition that is led here, or elsewhere.
-func (c *cell) reformPart(ctx context.Context, p *part, wanted bus.Policy) error {
+// reformPart puts a policy into force in a partition that is led here, or elsewhere, and
+// gives its revision.
+func (c *cell) reformPart(ctx context.Context, p *part, wanted bus.Policy) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	var err error
 	if l := p.leader.Load(); l != nil {
-		_, err = c.site.apply(ctx, l, wanted)
-	} else {
-		_, err = c.link.client.Apply(ctx, p.n, wanted)
+		a, err := c.site.apply(ctx, l, wanted)
+		return a.Revision, err
 	}
-	return err
+	var a applied
+	body, err := c.link.client.Apply(ctx, p.n, wanted)
+	if err == nil {
+		err = json.Unmarshal(body, &a)
+	}
+	return a.Revision, err
+}
+
+// revision is the highest of any partition, as far as this process knows.
+func (s *site) revision() (highest uint64) {
+	for _, p := range s.parts {
+		highest = max(highest, p.revision())
+	}
+	return highest
 }
 
 // revision is that of the policy in force, as far as this process knows.

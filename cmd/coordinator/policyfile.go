@@ -133,10 +133,12 @@ func (f *policyFile) take() (*lease.Policy, error) {
 }
 
 // watch looks at the file until ctx ends, and at once when asked. What counts is put into
-// force, one after the other.
+// force, one after the other: apply ends when there is something later.
 func (f *policyFile) watch(ctx context.Context, now <-chan os.Signal, voice *cli.Voice, apply func(context.Context, *lease.Policy)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	stop := func() {}
+	defer func() { stop() }()
 	for {
 		var p *lease.Policy
 		var err error
@@ -152,7 +154,17 @@ func (f *policyFile) watch(ctx context.Context, now <-chan os.Signal, voice *cli
 		case err != nil:
 			voice.Log.Error("the policy file is not taken; the policy in force stays", "error", err)
 		case p != nil:
-			apply(ctx, p)
+			stop()
+			applying, cancel := context.WithCancel(ctx)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				apply(applying, p)
+			}()
+			stop = func() {
+				cancel()
+				<-done
+			}
 		}
 	}
 }

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"ration/cmd/internal/cli"
 	"ration/lease"
 )
 
@@ -151,4 +156,34 @@ func TestFileDiffersFromWhatIsInForce(t *testing.T) {
 	require.False(t, w.differs(force))
 	w = newWritten(t, name)
 	require.False(t, w.differs(force))
+}
+
+// TestLaterFileEndsWhatAnEarlierOneBegan: that may wait for somebody to lead.
+func TestLaterFileEndsWhatAnEarlierOneBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWritten(t, filepath.Join(t.TempDir(), "ration.yaml"))
+		w.write(policyText("1/1s"))
+		ctx, end := context.WithCancel(t.Context())
+		now, ended := make(chan os.Signal), make(chan struct{})
+		var began, over []string
+		go func() {
+			defer close(ended)
+			w.watch(ctx, now, cli.Logging{}.Voice(name, cli.Streams{Out: io.Discard, Err: io.Discard}), func(ctx context.Context, p *lease.Policy) {
+				began = append(began, p.Limits[0].Rules[0].String())
+				<-ctx.Done()
+				over = append(over, p.Limits[0].Rules[0].String())
+			})
+		}()
+		now <- syscall.SIGHUP
+		synctest.Wait()
+		require.Equal(t, []string{"1/1s"}, began)
+		w.write(policyText("2/1s"))
+		now <- syscall.SIGHUP
+		synctest.Wait()
+		require.Equal(t, []string{"1/1s", "2/1s"}, began)
+		require.Equal(t, []string{"1/1s"}, over)
+		end()
+		<-ended
+		require.Equal(t, began, over)
+	})
 }

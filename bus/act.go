@@ -46,7 +46,7 @@ func (s *serving) answerActs(ctx context.Context) error {
 			_ = m.Respond(body) // who has no answer asks again: once more changes nothing
 		})
 		if err != nil {
-			return err
+			return fmt.Errorf("bus: subscribing to %s: %w", subject, err)
 		}
 		s.acts.subs = append(s.acts.subs, sub)
 	}
@@ -179,7 +179,7 @@ func (c *Client) Act(ctx context.Context, a lease.Act) (json.RawMessage, error) 
 // ResetClock asks the leader of a partition to take its wall clock for calendar time, and
 // gives the JSON it answers once that is recorded. Errors are those of Acquire.
 func (c *Client) ResetClock(ctx context.Context, n int) (json.RawMessage, error) {
-	body, err := c.ask(ctx, actSubject(c.cfg.Cell, lease.VerbReset, n), encodeReset())
+	body, err := c.ask(ctx, actSubject(c.cfg.Cell, lease.VerbReset, n), encodeClockReset())
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +189,8 @@ func (c *Client) ResetClock(ctx context.Context, n int) (json.RawMessage, error)
 	return body, nil
 }
 
-// encodeReset says that the wall clock is to be taken.
-func encodeReset() []byte {
+// encodeClockReset says that the wall clock is to be taken.
+func encodeClockReset() []byte {
 	w := &writer{}
 	w.object("", func() {
 		w.version()

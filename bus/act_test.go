@@ -66,7 +66,7 @@ func TestResetSaysWhatItResets(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, lease.Code(told(m.Data)), "%s: %s", body, m.Data)
 	}
-	_, clock, err := decodeAct(lease.VerbReset, encodeReset())
+	_, clock, err := decodeAct(lease.VerbReset, encodeClockReset())
 	require.NoError(t, err)
 	require.True(t, clock)
 }

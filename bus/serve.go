@@ -159,7 +159,7 @@ func (s *serving) start(ctx context.Context) error {
 		return fmt.Errorf("bus: subscribing to pings of partition %d: %w", n, err)
 	}
 	if err := s.answerActs(ctx); err != nil {
-		return fmt.Errorf("bus: subscribing to resets of partition %d: %w", n, err)
+		return err
 	}
 	if err := s.announce(ctx); err != nil {
 		return fmt.Errorf("bus: adding the service: %w", err)

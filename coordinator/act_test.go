@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ration/algo"
 	"ration/coordinator"
 	"ration/lease"
 )
@@ -41,6 +42,66 @@ func TestActSurvivesItsLeader(t *testing.T) {
 			granted(ctx, t, l, request(3, 0))
 			require.Equal(t, 1, act(ctx, t, l, lease.Act{Verb: lease.VerbReset, Key: "k"}).Reset)
 			require.GreaterOrEqual(t, free(ctx, t, l), int64(8))
+		})
+	})
+}
+
+// TestResetIsDoneWhileTheMirrorIsInDoubt: what nobody knows counts as fully spent for as long
+// as the longest window, and a reset is the way out of that.
+func TestResetIsDoneWhileTheMirrorIsInDoubt(t *testing.T) {
+	for name, doubt := range map[string]func(*lease.Seat){
+		"it has lost records": func(s *lease.Seat) { s.Lost = lease.Doubt{Epoch: 2, At: s.Pulse.Instant} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := config(t, actPolicy)
+				memory := coordinator.NewMemory()
+				cfg.Mirror, cfg.Elector = memory, memory
+				seat := lease.Seat{Epoch: lease.Epoch{Number: 2, Mark: 1}, Partitions: 1, Mirror: 3}
+				seat.Pulse.Instant = algo.Instant(time.Now().UnixNano())
+				doubt(&seat)
+				require.NoError(t, memory.Campaign(t.Context(), lease.Seat{}, seat))
+				require.NoError(t, memory.Apply(t.Context(), &lease.Turn{
+					Epoch: seat.Epoch, Seq: 1, Instant: seat.Pulse.Instant, Changes: []lease.Change{{Key: "k"}},
+				}))
+				require.NoError(t, memory.Resign(t.Context(), seat.Epoch))
+				lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+					ctx, cancel := context.WithTimeout(ctx, time.Minute)
+					defer cancel()
+					time.Sleep(10 * time.Second) // what leases may hold that nobody remembers has expired
+					refused(ctx, t, l, request(1, 0))
+					time.Sleep(10 * time.Second) // and is spent
+					refused(ctx, t, l, request(3, 0))
+					began := time.Now()
+					require.Equal(t, 1, act(ctx, t, l, lease.Act{Verb: lease.VerbReset, Key: "k"}).Reset)
+					require.Less(t, time.Since(began), time.Second)
+					granted(ctx, t, l, request(2, 0))
+				})
+			})
+		})
+	}
+}
+
+// TestActWhoseAskerHasGoneIsNotDone, however late the mirror lets its turn be taken: who heard
+// nothing of it has done otherwise since.
+func TestActWhoseAskerHasGoneIsNotDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(t, actPolicy)
+		mirror := newGate(coordinator.NewMemory())
+		cfg.Mirror, cfg.Elector = mirror, mirror
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			release := mirror.hold()
+			go func() { _, _ = l.Acquire(ctx, request(1, time.Minute)) }() // a turn hangs
+			synctest.Wait()
+			soon, cancel := context.WithTimeout(ctx, time.Second/2)
+			defer cancel()
+			_, err := l.Act(soon, lease.Act{Verb: lease.VerbPause, Key: "k"})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			time.Sleep(time.Second / 2) // within a seat TTL, after which nobody is served
+			release()
+			s, err := l.Status(ctx, "k")
+			require.NoError(t, err)
+			require.Zero(t, s.Stats.Pauses)
 		})
 	})
 }

@@ -500,32 +500,23 @@ func TestLeaderThatWasPutAsideWaitsForTheMirrorAgain(t *testing.T) {
 // TestDeafLeaderTakesNoEmptiedMirror: grants go on without the mirror, which has lost all.
 // While nobody can be heard another may have led since, so the seat is not taken.
 func TestDeafLeaderTakesNoEmptiedMirror(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := config(t, "mirror: available\nlimits: [{key: k, rules: [5/1h]}]")
-		memory := coordinator.NewMemory()
-		cfg.Mirror, cfg.Elector = memory, memory
-		var heard atomic.Pointer[coordinator.Heard]
-		hears := func(h coordinator.Heard) { heard.Store(&h) }
-		hears(coordinator.Heard{Connected: true})
-		hear := func() coordinator.Heard { return *heard.Load() }
-		heeding(t, cfg, hear, func(ctx context.Context, t *testing.T, _ *coordinator.Coordinator, leaders <-chan *coordinator.Leader) {
-			l := <-leaders
-			before := l.Epoch()
-			granted(ctx, t, l, request(1, 0))
-			hears(coordinator.Heard{})
-			memory.Forget()
-			a, err := l.Acquire(ctx, request(2, time.Second))
-			require.NoError(t, err)
-			require.Equal(t, lease.Granted, a.Outcome)
-			time.Sleep(cfg.Seat.TTL / 8)
-			seat, err := memory.Look(ctx)
-			require.NoError(t, err)
-			require.Zero(t, seat.Epoch, "nobody is heard")
-			hears(coordinator.Heard{Connected: true})
-			time.Sleep(cfg.Seat.TTL / 8)
-			seat, err = memory.Look(ctx)
-			require.NoError(t, err)
-			require.Greater(t, seat.Epoch.Number, before.Number)
-		})
+	hearing(t, "mirror: available\nlimits: [{key: k, rules: [5/1h]}]", func(ctx context.Context, t *testing.T, c listening) {
+		l := <-c.leaders
+		before := l.Epoch()
+		granted(ctx, t, l, request(1, 0))
+		c.hears(coordinator.Heard{})
+		c.memory.Forget()
+		a, err := l.Acquire(ctx, request(2, time.Second))
+		require.NoError(t, err)
+		require.Equal(t, lease.Granted, a.Outcome)
+		time.Sleep(c.Seat.TTL / 8)
+		seat, err := c.memory.Look(ctx)
+		require.NoError(t, err)
+		require.Zero(t, seat.Epoch, "nobody is heard")
+		c.hears(coordinator.Heard{Connected: true})
+		time.Sleep(c.Seat.TTL / 8)
+		seat, err = c.memory.Look(ctx)
+		require.NoError(t, err)
+		require.Greater(t, seat.Epoch.Number, before.Number)
 	})
 }

@@ -24,6 +24,7 @@ type envelope struct {
 	look     func(now algo.Instant, l *lease.Ledger)
 	change   func(l *lease.Ledger)
 	about    lease.Key // that the change is about; empty for none
+	whole    bool      // the change is of all that the mirror has
 	looked   func(error)
 }
 

@@ -34,6 +34,29 @@ func heeding(t *testing.T, cfg coordinator.Config, hear func() coordinator.Heard
 	f(ctx, t, c, leaders)
 }
 
+// listening is a coordinator over a mirror in memory that hears what it is told to, and at
+// first that it is alone.
+type listening struct {
+	coordinator.Config
+	memory  *coordinator.Memory
+	hears   func(coordinator.Heard)
+	leaders <-chan *coordinator.Leader
+}
+
+// hearing runs one under a policy, in a bubble of its own time, for f.
+func hearing(t *testing.T, policy string, f func(ctx context.Context, t *testing.T, c listening)) {
+	synctest.Test(t, func(t *testing.T) {
+		var heard atomic.Pointer[coordinator.Heard]
+		c := listening{Config: config(t, policy), memory: coordinator.NewMemory(), hears: func(h coordinator.Heard) { heard.Store(&h) }}
+		c.Mirror, c.Elector = c.memory, c.memory
+		c.hears(coordinator.Heard{Connected: true})
+		heeding(t, c.Config, func() coordinator.Heard { return *heard.Load() }, func(ctx context.Context, t *testing.T, _ *coordinator.Coordinator, leaders <-chan *coordinator.Leader) {
+			c.leaders = leaders
+			f(ctx, t, c)
+		})
+	})
+}
+
 // TestLeaderOfASplitMirrorStops: another is heard to lead under no lower epoch, though this
 // side of the mirror takes all that it is given. It answers nothing then, and does not lead
 // again, while the other does, but under a higher one. A word that was late, or of a lower

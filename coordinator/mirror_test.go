@@ -88,36 +88,27 @@ func TestLedgerOfAnEarlierEpochIsNotWrittenBack(t *testing.T) {
 		"nothing is heard": func(uint64) []coordinator.Heard { return []coordinator.Heard{{}} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg := config(t, `limits: [{key: k, rules: [5/1h]}]`)
-				memory := coordinator.NewMemory()
-				cfg.Mirror, cfg.Elector = memory, memory
-				var heard atomic.Pointer[coordinator.Heard]
-				hears := func(h coordinator.Heard) { heard.Store(&h) }
-				hears(coordinator.Heard{Connected: true})
-				hear := func() coordinator.Heard { return *heard.Load() }
-				heeding(t, cfg, hear, func(ctx context.Context, t *testing.T, _ *coordinator.Coordinator, leaders <-chan *coordinator.Leader) {
-					l := <-leaders
-					own := l.Epoch().Number
-					hears(coordinator.Heard{Connected: true, Number: own}) // others know this one
-					granted(ctx, t, l, request(1, 0))
-					memory.Forget()
-					granted(ctx, t, l, request(2, 0))
-					own = l.Epoch().Number
-					for _, h := range since(own) {
-						hears(h)
-						time.Sleep(2 * cfg.RenewEvery)
-					}
-					memory.Forget()
-					_, err := l.Acquire(ctx, request(3, time.Minute))
-					require.ErrorIs(t, err, lease.ErrStopped)
-					hears(coordinator.Heard{Connected: true, Number: own})
-					l = <-leaders
-					require.Greater(t, l.Epoch().Number, own)
-					a, err := l.Acquire(ctx, request(4, 0))
-					require.NoError(t, err)
-					require.Equal(t, lease.Refused, a.Outcome)
-				})
+			hearing(t, `limits: [{key: k, rules: [5/1h]}]`, func(ctx context.Context, t *testing.T, c listening) {
+				l := <-c.leaders
+				own := l.Epoch().Number
+				c.hears(coordinator.Heard{Connected: true, Number: own}) // others know this one
+				granted(ctx, t, l, request(1, 0))
+				c.memory.Forget()
+				granted(ctx, t, l, request(2, 0))
+				own = l.Epoch().Number
+				for _, h := range since(own) {
+					c.hears(h)
+					time.Sleep(2 * c.RenewEvery)
+				}
+				c.memory.Forget()
+				_, err := l.Acquire(ctx, request(3, time.Minute))
+				require.ErrorIs(t, err, lease.ErrStopped)
+				c.hears(coordinator.Heard{Connected: true, Number: own})
+				l = <-c.leaders
+				require.Greater(t, l.Epoch().Number, own)
+				a, err := l.Acquire(ctx, request(4, 0))
+				require.NoError(t, err)
+				require.Equal(t, lease.Refused, a.Outcome)
 			})
 		})
 	}
@@ -127,26 +118,17 @@ func TestLedgerOfAnEarlierEpochIsNotWrittenBack(t *testing.T) {
 // another, and has seen many epochs. That is no reason to give up what one knows when one's
 // own mirror forgets, long after.
 func TestEpochOfAnotherMirrorIsNotRemembered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := config(t, `limits: [{key: k, rules: [2/1h]}]`)
-		memory := coordinator.NewMemory()
-		cfg.Mirror, cfg.Elector = memory, memory
-		var heard atomic.Pointer[coordinator.Heard]
-		hears := func(h coordinator.Heard) { heard.Store(&h) }
-		hears(coordinator.Heard{Connected: true})
-		hear := func() coordinator.Heard { return *heard.Load() }
-		heeding(t, cfg, hear, func(ctx context.Context, t *testing.T, _ *coordinator.Coordinator, leaders <-chan *coordinator.Leader) {
-			l := <-leaders
-			granted(ctx, t, l, request(1, 0))
-			hears(coordinator.Heard{Connected: true, Number: 50, Rivals: []coordinator.Rival{{Name: "coordinator b", Mirror: 0xab}}})
-			time.Sleep(2 * cfg.RenewEvery)
-			hears(coordinator.Heard{Connected: true})
-			memory.Forget()
-			granted(ctx, t, l, request(2, time.Minute))
-			a, err := l.Acquire(ctx, request(3, 0))
-			require.NoError(t, err)
-			require.Equal(t, lease.Refused, a.Outcome, "it knows of both")
-		})
+	hearing(t, `limits: [{key: k, rules: [2/1h]}]`, func(ctx context.Context, t *testing.T, c listening) {
+		l := <-c.leaders
+		granted(ctx, t, l, request(1, 0))
+		c.hears(coordinator.Heard{Connected: true, Number: 50, Rivals: []coordinator.Rival{{Name: "coordinator b", Mirror: 0xab}}})
+		time.Sleep(2 * c.RenewEvery)
+		c.hears(coordinator.Heard{Connected: true})
+		c.memory.Forget()
+		granted(ctx, t, l, request(2, time.Minute))
+		a, err := l.Acquire(ctx, request(3, 0))
+		require.NoError(t, err)
+		require.Equal(t, lease.Refused, a.Outcome, "it knows of both")
 	})
 }
 

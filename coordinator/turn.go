@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"ration/algo"
@@ -67,6 +68,9 @@ type turns struct {
 	in    []lease.Message
 	from  []route
 
+	// early is changes that wait until all that the mirror has is loaded.
+	early []envelope
+
 	// waiting is who asked in an earlier turn and has no answer yet.
 	waiting map[lease.Ticket]func(lease.Answer, error)
 }
@@ -78,9 +82,19 @@ type route struct {
 	answered        bool
 }
 
-// gather takes all that has arrived.
+// gather takes all that has arrived, but for changes that come too early.
 func (t *turns) gather() {
 	t.came = t.leader.inbox.take(t.came)
+	if t.mirror.course.Loaded() {
+		t.came, t.early = append(t.came, t.early...), nil
+	} else {
+		t.came = slices.DeleteFunc(t.came, func(e envelope) bool {
+			if e.whole {
+				t.early = append(t.early, e)
+			}
+			return e.whole
+		})
+	}
 	t.number()
 }
 
@@ -126,7 +140,7 @@ func (t *turns) about() (keys []lease.Key) {
 
 // stop tells all who wait that no more turns are taken.
 func (t *turns) stop() {
-	rest := t.leader.inbox.close()
+	rest := append(t.leader.inbox.close(), t.early...)
 	for i := range t.came {
 		t.came[i].fail(lease.ErrStopped)
 	}
@@ -162,6 +176,9 @@ func (t *turns) step(ctx context.Context) error {
 
 // next is when a turn is wanted without a message.
 func (t *turns) next() (algo.Instant, bool) {
+	if len(t.early) > 0 && t.mirror.course.Loaded() {
+		return t.leader.clock.now(), true
+	}
 	at, ok := t.ledger.Next()
 	if again, busy := t.mirror.next(); busy && (!ok || again.Before(at)) {
 		return again, true

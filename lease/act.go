@@ -135,8 +135,8 @@ func validText(what, text string, most int) error {
 // Act does what an operator asks, between two turns. What follows for those who wait
 // comes in the next one, which records it too. wall is the leader's wall clock at now. Of
 // an act that Validate refuses nothing is defined. Keys that Unloaded names of its key must
-// have been restored before; a reset is of what is in memory, so the ledger is to be
-// Complete.
+// have been restored before; a reset is of what is in memory, so all that the mirror has is
+// to be.
 //
 // An error says that nothing was done, and wraps ErrUnknownKey, ErrBadRequest or
 // ErrTooManyKeys.

@@ -71,6 +71,7 @@ type Ledger struct {
 	contracts  map[Binding]*contract
 	accounts   *table.Table[Key, *account]
 	order      roll[*account] // for the sweep
+	resetAt    int            // the place in it where the next reset goes on
 	keys       sweep
 	kept       int // accounts that count as keys in memory
 	tenantKeys keyTally

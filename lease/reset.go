@@ -6,12 +6,14 @@ const resetMost = 1024
 // reset forgets what was spent of a prefix and of all that lies below it. What is held is
 // held. It leaves the prefixes above alone: what counts there is others' too.
 func (l *Ledger) reset(act Act) (acted Acted) {
-	for _, a := range l.order {
+	for i := range l.order { // from where the last one stopped, so that many rounds do not pass the first again and again
+		at := (l.resetAt + i) % len(l.order)
+		a := l.order[at]
 		if !a.key.below(act.Key) || !l.hasSpent(a) {
 			continue
 		}
 		if acted.Reset == resetMost {
-			acted.More = true
+			acted.More, l.resetAt = true, at
 			break
 		}
 		acted.Reset++

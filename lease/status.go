@@ -47,7 +47,7 @@ type Stats struct {
 	Resumes        int64 // and ended a pause
 	PausesOver     int64 // pauses whose time was over
 	Parked         int64 // requests that waited for the end of a pause
-	RecalledPaused int64 // recalls because of a pause, lease by lease
+	RecalledPaused int64 // recalls because of a pause, one for the leases of a holder on a key
 	Charges        int64 // acts that charged
 	ChargedAgain   int64 // charges told again
 	Resets         int64 // prefixes whose spent tokens were forgotten

@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"time"
 
+	"ration/algo"
 	"ration/bus"
 	"ration/cmd/internal/cli"
 	"ration/coordinator"
@@ -67,25 +68,34 @@ func (c *doing) tell(ctx context.Context, s cli.Streams, a lease.Act, said func(
 		return &cli.Exit{Code: cli.Misused, Err: err}
 	}
 	return c.connected(ctx, s, "coordinator "+string(a.Verb), func(ctx context.Context, client *bus.Client, _ *document) error {
-		ctx, cancel := context.WithTimeout(ctx, c.ConnectWait+answerWait)
-		defer cancel()
-		var all acted
-		for {
-			one, err := c.ask(ctx, client, a)
-			if err != nil {
-				remedy := "do it again"
-				if a.Verb == lease.VerbCharge {
-					remedy = "do it again with --id " + a.ID + ", so that it counts once"
-				}
-				return c.failed(err, "it was done", remedy)
+		all, err := rounds(ctx, c.ConnectWait+answerWait, func(ctx context.Context) (*acted, error) { return c.ask(ctx, client, a) })
+		if err != nil {
+			remedy := "do it again"
+			if a.Verb == lease.VerbCharge {
+				remedy = "do it again with --id " + a.ID + ", so that it counts once"
 			}
-			one.Reset += all.Reset
-			if all = *one; !all.More {
-				fmt.Fprintln(s.Out, said(&all))
-				return nil
-			}
+			return c.failed(err, "it was done", remedy)
 		}
+		fmt.Fprintln(s.Out, said(all))
+		return nil
 	})
+}
+
+// rounds asks until nothing is left to do, and each time waits as long for the answer: how many
+// there are is the number of keys to say.
+func rounds(ctx context.Context, wait time.Duration, ask func(context.Context) (*acted, error)) (*acted, error) {
+	for reset := 0; ; {
+		asking, cancel := context.WithTimeout(ctx, wait)
+		one, err := ask(asking)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		one.Reset += reset
+		if reset = one.Reset; !one.More {
+			return one, nil
+		}
+	}
 }
 
 // ask asks until somebody leads, for as long as a takeover takes.
@@ -182,6 +192,28 @@ func (s *site) act(ctx context.Context, l *coordinator.Leader, a lease.Act, log 
 	for _, k := range done.Keys {
 		all.Keys = append(all.Keys, newKeyState(k, 0))
 	}
-	log.Info("an operator acts", "verb", a.Verb, "key", cli.Printable(string(a.Key), 200), "by", a.By, "reason", a.Reason)
+	log.Info("an operator acts", append([]any{"verb", a.Verb, "key", cli.Printable(string(a.Key), 200), "by", a.By, "reason", a.Reason}, details(a, done)...)...)
 	return all, nil
+}
+
+// details is what the log has of an act besides who did it to what, and why.
+func details(a lease.Act, done lease.Acted) (list []any) {
+	switch a.Verb {
+	case lease.VerbPause:
+		if a.For > 0 {
+			list = append(list, "for", a.For)
+		}
+		list = append(list, "leases", done.Leases)
+	case lease.VerbResume:
+		list = append(list, "paused", done.Pause != nil)
+	case lease.VerbCharge:
+		unit := a.Unit
+		if unit == "" {
+			unit = algo.Calls
+		}
+		list = append(list, "n", a.N, "unit", unit, "age", a.Age, "id", a.ID, "again", done.Again)
+	case lease.VerbReset:
+		list = append(list, "reset", done.Reset, "more", done.More)
+	}
+	return list
 }

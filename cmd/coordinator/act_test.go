@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -105,4 +106,25 @@ func TestChargeThatNobodyAnswersAfterAllNamesItsID(t *testing.T) {
 	require.ErrorContains(t, err, "so do it again with --id a")
 	require.Equal(t, cli.NoCoordinator, cli.Code(err))
 	require.NotContains(t, c.failed(lease.ErrNoCoordinator, "", "").Error(), "unknown")
+}
+
+// TestResetOfManyTakesItsTime: each round has as long as the first, however many there are.
+func TestResetOfManyTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		ask := func(ctx context.Context) (*acted, error) {
+			asked++
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(900 * time.Millisecond):
+				return &acted{Reset: 1024, More: asked < 10}, nil
+			}
+		}
+		all, err := rounds(t.Context(), time.Second, ask)
+		require.NoError(t, err)
+		require.Equal(t, 10*1024, all.Reset)
+		_, err = rounds(t.Context(), 800*time.Millisecond, ask)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
 }

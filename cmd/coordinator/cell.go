@@ -138,6 +138,10 @@ func (c *cell) share(ctx context.Context) {
 func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error {
 	defer p.lead(l)()
 	defer c.count(p, -1)
+	log := c.voice.Log
+	if len(c.site.parts) > 1 {
+		log = log.With("partition", p.n)
+	}
 	return c.link.serve(ctx, bus.ServeConfig{
 		Lessor:     l,
 		Epoch:      l.Epoch,
@@ -149,8 +153,8 @@ func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error 
 		Version:    cli.Version(),
 		Status:     func(ctx context.Context, key lease.Key) (any, error) { return c.site.partition(ctx, p, key) },
 		Admin:      c.admin,
-		ResetClock: func(ctx context.Context) (any, error) { return c.site.resetClock(ctx, l) },
-		Act:        func(ctx context.Context, a lease.Act) (any, error) { return c.site.act(ctx, l, a, c.voice.Log) },
+		ResetClock: func(ctx context.Context) (any, error) { return c.site.resetClock(ctx, l, log) },
+		Act:        func(ctx context.Context, a lease.Act) (any, error) { return c.site.act(ctx, l, a, log) },
 		Recalls:    l.AllRecalls,
 		Log:        c.voice.Log,
 		Ready:      func() { c.count(p, 1) },

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -107,12 +108,13 @@ type clockReset struct {
 	Wider int64 `json:"wider"`
 }
 
-// resetClock lets a leader take its wall clock.
-func (s *site) resetClock(ctx context.Context, l *coordinator.Leader) (any, error) {
+// resetClock lets a leader take its wall clock, and logs it.
+func (s *site) resetClock(ctx context.Context, l *coordinator.Leader, log *slog.Logger) (any, error) {
 	r, err := l.ResetClock(ctx)
 	if err != nil {
 		return nil, err
 	}
+	log.Info("an operator acts", "verb", lease.VerbReset, "clock", true, "moved", r.Moved, "wider", r.Wider)
 	return clockReset{V: bus.Format, Leader: s.name, Moved: int64(r.Moved), Wider: int64(r.Wider)}, nil
 }
 

@@ -113,8 +113,9 @@ func TestActIsToldWhenItIsRecorded(t *testing.T) {
 		mirror := newGate(coordinator.NewMemory())
 		cfg.Mirror, cfg.Elector = mirror, mirror
 		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			synctest.Wait() // no turn is held up but that of the act
 			release := mirror.hold()
-			done := make(chan error, 1)
+			done := make(chan error, 2)
 			go func() {
 				_, err := l.Act(ctx, lease.Act{Verb: lease.VerbPause, Key: "k", For: time.Minute})
 				done <- err

@@ -14,7 +14,7 @@
 //
 //	What: held tokens do not count against the limit
 //	By: simulation
-//	Test: go test ./integration/sim -run TestSimulation -seeds 120
+//	Test: go test ./integration/sim -run TestSimulation -seeds 320
 //
 // By is simulation, story, law or another word for what catches it; it is
 // simulation exactly where all its tests are the simulation's. At least half of

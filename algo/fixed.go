@@ -155,7 +155,7 @@ func (k fixed) restore(w *Window, st State) {
 // when the last of them is.
 func (k fixed) presume(w *Window, st State) {
 	known := k.start(w.seen.Add(-k.guardOf(st)))
-	if free := w.spec.max - w.held - w.spent; Instant(w.own) < known && free > 0 {
+	if free := w.spec.rule.Limit - w.held - w.spent; Instant(w.own) < known && free > 0 {
 		w.mark(free, k.start(known-1), 1)
 		w.spent += free
 	}

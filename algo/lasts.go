@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"time"
@@ -20,8 +21,10 @@ func (s *Spec) Lasts() time.Duration {
 		return sum(k.period, k.period, k.guard, k.guard, k.grid)
 	case bucket:
 		return times(k.period, s.rule.Burst, k.limit)
-	default: // a pace
-		return times(s.Gap(), s.rule.Limit, 1)
+	case pace:
+		return times(k.after(0, 1).Sub(0), k.limit, 1)
+	default:
+		panic(fmt.Sprintf("algo: a spec of kind %T", k))
 	}
 }
 

@@ -67,8 +67,11 @@ func (k pace) advance(w *Window, to Instant) {
 }
 
 func (k pace) beside(w *Window, held int64) int64 {
-	if held == 0 && k.clear(w, w.seen) {
+	switch {
+	case held == 0 && k.clear(w, w.seen):
 		return 0
+	case !w.spec.bound():
+		return 1 // for the gap, which is in nobody's way
 	}
 	return max(0, w.spec.max-held)
 }
@@ -100,6 +103,16 @@ func (k pace) wait(w *Window, _, _ int64, due []Due) (Instant, bool) {
 	}
 	at = max(at, ready)
 	return at, at < lastInstant
+}
+
+// slow lets what is in the way be so for the gaps of a slower rule, at least for the last
+// of them.
+func (k pace) slow(w *Window, was pace) {
+	longer := k.after(0, 1).Sub(was.after(0, 1))
+	if longer > 0 && was.limit > 0 && Instant(w.own) != firstInstant {
+		w.own = int64(Instant(w.own).Add(longer))
+		w.spent = k.beside(w, w.held)
+	}
 }
 
 func (k pace) restore(w *Window, st State) {

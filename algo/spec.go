@@ -81,10 +81,10 @@ func (s *Spec) Rule() Rule { return s.rule }
 func (s *Spec) Max() int64 { return s.max }
 
 // Gap is how long after the spend of one token of a pace rule the next may be
-// spent, rounded up, with the allowance in it. It is 0 for every other kind, and
-// where the limit is 0.
+// spent, rounded up, with the allowance in it. It is 0 for every other kind, where the
+// limit is 0, and of a spec that is unbound.
 func (s *Spec) Gap() time.Duration {
-	if k, ok := s.kind.(pace); ok && k.limit > 0 {
+	if k, ok := s.kind.(pace); ok && k.limit > 0 && s.bound() {
 		return k.after(0, 1).Sub(0)
 	}
 	return 0

@@ -78,17 +78,20 @@ func (s *Spec) Resume(st State) Window {
 
 // Adopt lets the window go on under another spec, as [Spec.Resume] would: from what it
 // saw last, but from now if the guard of a fixed window is narrower, since until now
-// what counts in a period to come does so still. It does nothing if that is its spec
-// already.
+// what counts in a period to come does so still. A pace that is slower now is so from its
+// last spend on. It does nothing if that is its spec already.
 func (w *Window) Adopt(now Instant, s *Spec) {
 	if w.spec == s {
 		return
 	}
-	was, _ := w.spec.kind.(fixed)
-	if k, ok := s.kind.(fixed); ok && k.clocks.Guard < was.clocks.Guard {
+	was := w.spec.kind
+	if k, ok := s.kind.(fixed); ok && k.clocks.Guard < was.(fixed).clocks.Guard {
 		w.see(now)
 	}
 	*w = s.Resume(w.State(w.seen))
+	if k, ok := s.kind.(pace); ok {
+		k.slow(w, was.(pace))
+	}
 }
 
 // bounded takes a count of spent tokens into its range; with the most that can

@@ -153,6 +153,7 @@ func (s *serving) withdraw() {
 	// Its last question may be under way, on a goroutine of the connection.
 	s.clerk.close()
 	s.acts.close()
+	s.applies.close()
 }
 
 func (s *serving) statistics() statistics {

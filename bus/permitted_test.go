@@ -70,6 +70,7 @@ func (c *cast) play(ctx context.Context) error {
 				Status:     func(context.Context, lease.Key) (any, error) { return []byte(`{}`), nil },
 				ResetClock: func(context.Context) (any, error) { return []byte(`{}`), nil },
 				Act:        func(context.Context, lease.Act) (any, error) { return []byte(`{}`), nil },
+				Apply:      func(context.Context, Policy) (any, error) { return []byte(`{}`), nil },
 				Recalls: func(ctx context.Context, got func(lease.Recall)) error {
 					for ctx.Err() == nil {
 						got(lease.Recall{Holder: holder, Key: "acme", Slots: 1})
@@ -130,6 +131,10 @@ func (c *cast) play(ctx context.Context) error {
 				_, err := client.Report(ctx, lease.Report{Holder: holder, GivenUp: []lease.GivenUp{{ID: request(2).ID, Keys: []lease.Key{"acme"}}}})
 				return err
 			},
+			func() error { // a policy whose file is another coordinator's
+				_, err := NewClient(second, ClientConfig{}).Apply(ctx, 0, Policy{File: "ration.yaml", Text: "limits: []"})
+				return err
+			},
 			func() error { return wait(recalled) },
 			func() error {
 				next := client.news(0)
@@ -137,6 +142,10 @@ func (c *cast) play(ctx context.Context) error {
 			},
 			func() error { _, err := NewClient(people, ClientConfig{}).Status(ctx, ""); return err },
 			func() error { _, err := NewClient(people, ClientConfig{}).ResetClock(ctx, 0); return err },
+			func() error {
+				_, err := NewClient(people, ClientConfig{}).Apply(ctx, 0, Policy{File: "ration.yaml", Text: "limits: []"})
+				return err
+			},
 			func() error {
 				for _, verb := range lease.Verbs {
 					a := lease.Act{Verb: verb, Key: "acme"}
@@ -176,7 +185,7 @@ func TestThePermissionsOnThePageAreEnough(t *testing.T) {
 func TestEachPermissionOnThePageIsNeeded(t *testing.T) {
 	conf := permissions(t)
 	places := regexp.MustCompile(`"[\w.*$]+\.[*>\w]+"|allow_responses: \{.*\}`).FindAllStringIndex(conf, -1)
-	require.Len(t, places, 7+8+1+2+3+3+1)
+	require.Len(t, places, 8+8+1+2+3+3+1)
 	for _, at := range places {
 		subject := conf[at[0]:at[1]]
 		without := `"elsewhere"`

@@ -71,7 +71,9 @@ func scripted() *fake {
 	return &fake{
 		acquire: func(_ context.Context, r lease.Request) (lease.Answer, error) {
 			a := answers[r.ID.Seq]
-			a.ID, a.Epoch = r.ID, epoch
+			if a.ID, a.Epoch = r.ID, epoch; a.Outcome == lease.Granted {
+				a.Policy = 1
+			}
 			return a, nil
 		},
 		report: func(_ context.Context, r lease.Report) (lease.Reply, error) {

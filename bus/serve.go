@@ -44,6 +44,9 @@ type ServeConfig struct {
 	// Act does what an operator asks of a key, and gives what that has changed, as Status
 	// does. With nil it is not served.
 	Act func(ctx context.Context, a lease.Act) (any, error)
+	// Apply puts a policy into force, and gives its revision, as Status does. With nil it is
+	// not served.
+	Apply func(ctx context.Context, p Policy) (any, error)
 	// Recalls calls got for each recall, whoever its holder is, until ctx
 	// ends. got does not block. With nil no recalls are published.
 	Recalls func(ctx context.Context, got func(lease.Recall)) error
@@ -160,6 +163,9 @@ func (s *serving) start(ctx context.Context) error {
 	}
 	if err := s.answerActs(ctx); err != nil {
 		return err
+	}
+	if err := s.takePolicies(ctx); err != nil {
+		return fmt.Errorf("bus: subscribing to policies of partition %d: %w", n, err)
 	}
 	if err := s.announce(ctx); err != nil {
 		return fmt.Errorf("bus: adding the service: %w", err)

@@ -23,6 +23,7 @@ type serving struct {
 	questions *nats.Subscription // for the status
 	clerk     *clerk
 	acts      acts
+	applies   applies
 
 	// cut ends the scope of requests under way, which outlives that of serving
 	// by the grace.

@@ -43,6 +43,9 @@ func (w *writer) answer(a *lease.Answer) {
 	if granted || a.SlotTTL != 0 {
 		w.duration("slot_ttl", a.SlotTTL)
 	}
+	if a.Policy != 0 {
+		w.number("policy", int64(a.Policy))
+	}
 	if a.Waited != 0 {
 		w.duration("waited", a.Waited)
 	}
@@ -132,6 +135,8 @@ func readAnswer(name string, raw []byte, a *lease.Answer) (known bool, err error
 		return true, readDuration(raw, &a.TokenTTL)
 	case "slot_ttl":
 		return true, readDuration(raw, &a.SlotTTL)
+	case "policy":
+		return true, readRevision(raw, &a.Policy)
 	case "waited":
 		return true, readDuration(raw, &a.Waited)
 	case "terms":
@@ -154,6 +159,13 @@ func complete(raw []byte, o lease.Outcome) error {
 		return nil
 	}
 	return object(raw, func(name string, _ []byte) (bool, error) { return contains(required, name), nil }, required...)
+}
+
+func readRevision(raw []byte, to *uint64) error {
+	var n int64
+	err := readNumber(raw, &n)
+	*to = uint64(n)
+	return err
 }
 
 func readOutcome(raw []byte, to *lease.Outcome) error {

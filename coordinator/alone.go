@@ -35,4 +35,6 @@ func (alone) Keys(context.Context, lease.Epoch, string) ([]lease.Key, string, er
 	return nil, "", nil
 }
 
+func (alone) Policy(context.Context) (lease.PolicyRecord, error) { return lease.PolicyRecord{}, nil }
+
 func (alone) Apply(context.Context, *lease.Turn) error { return nil }

@@ -29,8 +29,7 @@ type impatient struct {
 // begin readies what the mirror is asked under: for one that is not waited for until end is
 // called, since no question lasts, and the last ones are to be answered.
 func (m *mirror) begin(ctx context.Context) (asking context.Context, follows <-chan func() error, end func()) {
-	config := &m.leader.config
-	if config.Policy.Mirror != lease.AvailableMirror || config.Lease.Unmirrored {
+	if m.leader.mode != lease.AvailableMirror || m.leader.config.Lease.Unmirrored {
 		return ctx, nil, func() {}
 	}
 	m.impatient = &impatient{follows: make(chan func() error, 1)}

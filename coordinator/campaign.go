@@ -26,11 +26,19 @@ func (c *Coordinator) campaign(ctx context.Context) (lease.Seat, error) {
 			told = time.Now()
 			c.config.Log.Warn("the mirror fails; no seat can be won until it works", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return lease.Seat{}, ctx.Err()
-		case <-time.After(c.config.LookEvery):
+		if err := pause(ctx, c.config.LookEvery); err != nil {
+			return lease.Seat{}, err
 		}
+	}
+}
+
+// pause waits for d, or for ctx to end.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 
@@ -67,6 +75,7 @@ func (c *Coordinator) look(ctx context.Context) (seat lease.Seat, won bool, err 
 	if seen.Epoch != (lease.Epoch{}) {
 		c.agree()
 	}
+	c.learn(within, seen)
 	heard := c.config.Hear(seen)
 	next, campaign, won := c.candidate.Watch(c.elapsed(), wall(), seen, heard)
 	c.know()

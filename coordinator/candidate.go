@@ -81,7 +81,7 @@ type CandidateConfig struct {
 	// Cold says that an empty mirror is taken for a new one, whatever was seen.
 	Cold bool
 	// Available says that a leader goes on without its mirror: as long as it answers, its
-	// seat is not taken.
+	// seat is not taken. It is of a seat that names no policy.
 	Available bool
 }
 
@@ -156,7 +156,7 @@ func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, he
 	still := now - c.since
 	switch {
 	case fresh:
-	case heard.Served && (none || c.config.Available): // it knows what the mirror has lost
+	case heard.Served && (none || c.available(s)): // it knows what the mirror has lost
 		return next, false, false
 	case none || s.Epoch.Number < max(c.number, heard.Number): // who has the ledger comes first
 		if still < c.config.TTL {
@@ -171,6 +171,14 @@ func (c *Candidate) Watch(now time.Duration, wall algo.Instant, s lease.Seat, he
 		return next, false, false
 	}
 	return c.next(now, wall, s, heard, fresh), true, false
+}
+
+// available says that a leader goes on without its mirror, as the policy in force says.
+func (c *Candidate) available(s lease.Seat) bool {
+	if s.Revision == 0 {
+		return c.config.Available
+	}
+	return s.Available
 }
 
 // watch notes what is seen.
@@ -218,6 +226,8 @@ func (c *Candidate) next(now time.Duration, wall algo.Instant, s lease.Seat, hea
 		Run:        s.Running,
 		Lost:       s.Lost,
 		Lagged:     s.Lagged,
+		Revision:   s.Revision,
+		Available:  s.Available,
 	}
 	next.Pulse.Wall, next.Pulse.Instant = wall, wall
 	next.Pulse.Holders = s.Pulse.Holders

@@ -15,7 +15,7 @@ import (
 // Config says what to coordinate. DefaultConfig is complete but for the policy. All
 // durations are above 0.
 type Config struct {
-	// Policy is required.
+	// Policy is required. It is in force where the mirror has none; else that one is.
 	Policy *lease.Policy
 	// Lease holds the ledger's bounds. Unmirrored in it is set by New: it is so
 	// where the Mirror is that of DefaultConfig.
@@ -87,6 +87,7 @@ type Coordinator struct {
 	config    Config
 	base      time.Time
 	candidate *Candidate
+	policy    atomic.Pointer[InForce]
 	number    atomic.Uint64 // see Known
 	mirror    atomic.Uint64
 	leads     atomic.Bool
@@ -109,7 +110,9 @@ func New(c Config) (*Coordinator, error) {
 	if c.Yield == nil {
 		c.Yield = func() string { return "" }
 	}
-	return &Coordinator{config: c, base: time.Now(), candidate: NewCandidate(c.Seat), agreed: make(chan struct{})}, nil
+	made := &Coordinator{config: c, base: time.Now(), candidate: NewCandidate(c.Seat), agreed: make(chan struct{})}
+	made.policy.Store(&InForce{Policy: c.Policy})
+	return made, nil
 }
 
 // Agreed is closed once the mirror is known to be of a cell of as many partitions: then
@@ -153,6 +156,10 @@ func (c *Coordinator) Run(ctx context.Context, serve func(context.Context, *Lead
 		c.leads.Store(true)
 		err = c.lead(ctx, seat, serve)
 		c.leads.Store(false)
+		if errors.Is(err, errReformed) || errors.Is(err, lease.ErrPolicy) {
+			c.config.Log.Info("leading anew under another policy", "epoch", seat.Epoch.Number)
+			continue
+		}
 		if errors.Is(err, errYielded) {
 			c.config.Log.Info("handed over", "epoch", seat.Epoch.Number, "why", err)
 			continue

@@ -26,13 +26,16 @@ type Course struct {
 // mirror carries out late is one of the last seconds.
 const bidsKept = 1000
 
-// NewCourse readies a ledger for a seat that was won.
-func NewCourse(seat lease.Seat, l *lease.Ledger) *Course {
+// NewCourse readies a ledger for a seat that was won. The revision is that of its policy, 0
+// for one that was never in force.
+func NewCourse(seat lease.Seat, l *lease.Ledger, revision uint64) *Course {
 	c := &Course{seat: seat}
 	l.Start(lease.Start{
 		Epoch:    seat.Epoch.Number,
 		Instant:  seat.Pulse.Instant,
 		Dial:     seat.Dial,
+		Revision: revision,
+		Recorded: revision != 0 && seat.Revision == revision,
 		Complete: seat.Fresh,
 		Lost:     seat.Lost,
 		Lagged:   seat.Lagged,

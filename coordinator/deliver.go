@@ -16,7 +16,9 @@ func (t *turns) deliver(turn *lease.Turn) {
 		if late && a.Answer.Outcome == lease.Granted {
 			a.Answer = lease.Answer{ID: a.Answer.ID, Outcome: lease.Ended}
 		}
-		a.Answer.Epoch = turn.Epoch
+		if a.Answer.Epoch = turn.Epoch; a.Answer.Outcome == lease.Granted {
+			a.Answer.Policy = t.leader.revision.Load()
+		}
 		t.answer(a.Ticket, a.Answer)
 	}
 	for i := range turn.Replies {

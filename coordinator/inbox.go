@@ -10,7 +10,7 @@ import (
 
 // envelope is what the turn loop takes in: a request, all requests of one message or
 // a report, with the way back of what is answered, or a question about the ledger, or a
-// change of it that nobody's message brings about.
+// change of it, or of the policy, that nobody's message brings about.
 type envelope struct {
 	arrived  algo.Instant
 	request  lease.Request
@@ -26,6 +26,10 @@ type envelope struct {
 	about    lease.Key // that the change is about; empty for none
 	whole    bool      // the change is of all that the mirror has
 	looked   func(error)
+	policy   *lease.Policy
+	least    uint64
+	changed  func(revision uint64, err error)
+	over     func() error // says that nobody waits for the change of the policy any more
 }
 
 // fail tells whoever waits that there is no answer.
@@ -39,6 +43,8 @@ func (e *envelope) fail(err error) {
 		e.reply(lease.Reply{}, err)
 	case e.looked != nil:
 		e.looked(err)
+	case e.changed != nil:
+		e.changed(0, err)
 	}
 }
 

@@ -24,8 +24,15 @@ var (
 // or serve returns by itself. At the end the seat is given up.
 func (c *Coordinator) lead(ctx context.Context, seat lease.Seat, serve func(context.Context, *Leader) error) error {
 	c.config.Log.Debug("leading", "epoch", seat.Epoch.Number)
-	l := newLeader(c.config, seat)
+	p, err := c.force(ctx, seat)
+	if err != nil {
+		c.resign(ctx, seat.Epoch)
+		return err
+	}
+	l := newLeader(c.config, seat, p)
 	defer func() {
+		p := l.Policy()
+		c.policy.Store(&p)
 		c.candidate.Led(c.elapsed(), l.clock.now(), l.Epoch())
 		c.resign(ctx, l.Epoch())
 	}()
@@ -102,9 +109,12 @@ func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 		}
 		pulse.Beat++
 		pulse.Instant, pulse.Wall, pulse.Holders = l.clock.now(), wall(), int(l.holders.Load())
+		pulse.Revision = l.revision.Load()
 		err := c.within(ctx, func(ctx context.Context) error { return c.config.Elector.Renew(ctx, epoch, pulse) })
 		switch {
 		case l.Epoch() != epoch: // won anew meanwhile
+		case errors.Is(err, lease.ErrPolicy):
+			return err
 		case errors.Is(err, lease.ErrFenced), errors.Is(err, lease.ErrLost): // the next turn finds by whom: it may be its own bid, unheard
 			l.poke()
 		case err == nil:

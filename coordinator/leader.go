@@ -24,14 +24,19 @@ type Leader struct {
 	stopped chan struct{} // closed when no more turns are taken
 	behind  atomic.Pointer[Behind]
 	later   atomic.Uint64 // the highest epoch that others were ever heard to have seen
+	policy  atomic.Pointer[InForce]
+	// revision is that of the policy of the last turn, also while that is not recorded yet.
+	revision atomic.Uint64
+	mode     lease.MirrorMode // of the policy when it began to lead
 
 	recalls recalls
 }
 
 var _ lease.Lessor = (*Leader)(nil)
 
-func newLeader(c Config, seat lease.Seat) *Leader {
+func newLeader(c Config, seat lease.Seat, p InForce) *Leader {
 	l := &Leader{
+		mode:    p.Policy.Mirror,
 		config:  c,
 		seat:    seat,
 		clock:   clockFrom(seat.Pulse.Instant),
@@ -39,6 +44,7 @@ func newLeader(c Config, seat lease.Seat) *Leader {
 		stopped: make(chan struct{}),
 	}
 	l.epoch.Store(&seat.Epoch)
+	l.policy.Store(&p)
 	return l
 }
 

@@ -21,6 +21,7 @@ type Memory struct {
 
 	mu      sync.Mutex
 	seat    lease.Seat
+	policy  lease.PolicyRecord
 	records map[lease.Key]lease.Record
 }
 
@@ -52,6 +53,7 @@ func (m *Memory) Campaign(_ context.Context, seen, next lease.Seat) error {
 	case m.seat.Moved(&seen):
 		return lease.ErrMoved
 	}
+	next.Revision, next.Available = m.seat.Revision, m.seat.Available
 	m.seat = next
 	m.seat.Seq, m.seat.Vacant, m.seat.Fresh = 0, false, false
 	m.seat.Clock, m.seat.Now, m.seat.Running = m.clock(), 0, ""
@@ -65,9 +67,13 @@ func (m *Memory) Renew(_ context.Context, e lease.Epoch, p lease.Pulse) error {
 	if err := m.seat.Fence(e); err != nil {
 		return err
 	}
+	if err := m.seat.Renewed(p); err != nil {
+		return err
+	}
 	if p.Run != "" {
 		m.seat.Run, p.Run = p.Run, ""
 	}
+	p.Revision = 0
 	m.seat.Pulse, m.seat.Clock = p, m.clock()
 	return nil
 }
@@ -108,6 +114,13 @@ func (m *Memory) Keys(_ context.Context, e lease.Epoch, _ string) ([]lease.Key, 
 	return slices.Sorted(maps.Keys(m.records)), "", nil
 }
 
+// Policy gives the policy in force.
+func (m *Memory) Policy(context.Context) (lease.PolicyRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.policy, nil
+}
+
 // Apply records the turn after the last one of its epoch.
 func (m *Memory) Apply(_ context.Context, t *lease.Turn) error {
 	m.mu.Lock()
@@ -120,6 +133,10 @@ func (m *Memory) Apply(_ context.Context, t *lease.Turn) error {
 	}
 	m.seat.Seq, m.seat.Clock = t.Seq, m.clock()
 	m.seat.Pulse.Instant, m.seat.Pulse.Wall, m.seat.Dial = t.Instant, t.Wall, t.Dial
+	if t.Policy != nil {
+		m.policy = *t.Policy
+	}
+	m.seat.Reform(t.Policy)
 	if t.Sound {
 		m.seat.Lost, m.seat.Lagged = lease.Doubt{}, lease.Doubt{}
 	}
@@ -151,7 +168,7 @@ func (m *Memory) Copy() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := NewMemory()
-	c.seat = m.seat
+	c.seat, c.policy = m.seat, m.policy
 	for key, r := range m.records {
 		c.records[key] = r.Clone()
 	}
@@ -164,5 +181,5 @@ func (m *Memory) Restore(from *Memory) {
 	c := from.Copy()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seat, m.records = c.seat, c.records
+	m.seat, m.policy, m.records = c.seat, c.policy, c.records
 }

@@ -105,6 +105,16 @@ func (m *mirror) next() (algo.Instant, bool) {
 // away says that the mirror is not to be asked: it has not answered the last question.
 func (m *mirror) away() bool { return m.impatient != nil && m.impatient.Away() }
 
+// even says that the ledger has all that the mirror has, and the mirror what the ledger has
+// but for the last turn.
+func (m *mirror) even() bool {
+	behind := false
+	if m.impatient != nil {
+		_, behind = m.impatient.Behind()
+	}
+	return m.course.Loaded() && !behind
+}
+
 // record records the turn.
 func (m *mirror) record(ctx context.Context, l *lease.Ledger, turn *lease.Turn) error {
 	if m.impatient != nil {

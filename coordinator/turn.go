@@ -14,13 +14,17 @@ import (
 // run takes turns until ctx ends or the mirror says that the seat is lost.
 func (l *Leader) run(ctx context.Context) error {
 	defer close(l.stopped)
+	p := l.Policy()
 	t := turns{
 		leader:  l,
 		mirror:  mirror{leader: l},
-		ledger:  lease.NewLedger(l.config.Policy, l.config.Lease),
+		ledger:  lease.NewLedger(p.Policy, l.config.Lease),
 		waiting: map[lease.Ticket]func(lease.Answer, error){},
 	}
-	t.mirror.course = NewCourse(l.seat, t.ledger)
+	t.mirror.course = NewCourse(l.seat, t.ledger, p.Revision)
+	_, revision := t.ledger.Policy()
+	l.revision.Store(revision)
+	l.policy.Store(&InForce{p.Policy, revision})
 	asking, follows, end := t.mirror.begin(ctx)
 	defer end()
 	defer t.stop()
@@ -71,6 +75,8 @@ type turns struct {
 	// early is changes that wait until all that the mirror has is loaded.
 	early []envelope
 
+	reforms reforms
+
 	// waiting is who asked in an earlier turn and has no answer yet.
 	waiting map[lease.Ticket]func(lease.Answer, error)
 }
@@ -95,6 +101,7 @@ func (t *turns) gather() {
 			return e.whole
 		})
 	}
+	t.reforms.gather(t.came)
 	t.number()
 }
 
@@ -141,8 +148,11 @@ func (t *turns) about() (keys []lease.Key) {
 // stop tells all who wait that no more turns are taken.
 func (t *turns) stop() {
 	rest := append(t.leader.inbox.close(), t.early...)
+	t.reforms.fail(lease.ErrStopped)
 	for i := range t.came {
-		t.came[i].fail(lease.ErrStopped)
+		if t.came[i].policy == nil { // else it is among the reforms, or was
+			t.came[i].fail(lease.ErrStopped)
+		}
 	}
 	for i := range rest {
 		rest[i].fail(lease.ErrStopped)
@@ -154,6 +164,7 @@ func (t *turns) stop() {
 
 // step takes a turn: load, read the instant, step the ledger, record, answer.
 func (t *turns) step(ctx context.Context) error {
+	t.reform()
 	switch err := t.mirror.load(ctx, t.ledger, t.ledger.Unloaded(t.in, t.about()...)); {
 	case errors.Is(err, errAway):
 		t.withhold()
@@ -171,7 +182,7 @@ func (t *turns) step(ctx context.Context) error {
 		return err
 	}
 	t.deliver(turn)
-	return nil
+	return t.reformed()
 }
 
 // next is when a turn is wanted without a message.
@@ -180,6 +191,9 @@ func (t *turns) next() (algo.Instant, bool) {
 		return t.leader.clock.now(), true
 	}
 	at, ok := t.ledger.Next()
+	if len(t.reforms.waiting) > 0 && t.mirror.even() {
+		return t.leader.clock.now(), true
+	}
 	if again, busy := t.mirror.next(); busy && (!ok || again.Before(at)) {
 		return again, true
 	}

@@ -61,7 +61,7 @@ func TestAnyOfItsBidsMayHaveWon(t *testing.T) {
 	policy, err := lease.ParsePolicy("policy", []byte("limits: [{key: k, rules: [2/1h]}]"))
 	require.NoError(t, err)
 	ledger := lease.NewLedger(policy, lease.DefaultConfig())
-	course := coordinator.NewCourse(lease.Seat{Epoch: lease.Epoch{Number: 5, Mark: 50}, Fresh: true}, ledger)
+	course := coordinator.NewCourse(lease.Seat{Epoch: lease.Epoch{Number: 5, Mark: 50}, Fresh: true}, ledger, 0)
 	heard := coordinator.Heard{Connected: true}
 	first, won, err := course.Bid(ledger, lease.Seat{}, heard, 0, 0, 60)
 	require.NoError(t, err)

@@ -139,5 +139,38 @@ func getSeat(tx *bbolt.Tx) (s lease.Seat, err error) {
 	return s, nil
 }
 
+// Policy gives the policy in force.
+func (m *Mirror) Policy(context.Context) (p lease.PolicyRecord, err error) {
+	err = m.view(func(tx *bbolt.Tx) (err error) {
+		p, err = getPolicy(tx)
+		return err
+	})
+	if err != nil {
+		return p, failed("reading the policy from", m.path, err)
+	}
+	return p, nil
+}
+
+// putPolicy writes the policy.
+func putPolicy(tx *bbolt.Tx, p *lease.PolicyRecord) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(about).Put(policyName, text)
+}
+
+// getPolicy reads it; there may be none.
+func getPolicy(tx *bbolt.Tx) (p lease.PolicyRecord, err error) {
+	text := tx.Bucket(about).Get(policyName)
+	if text == nil {
+		return p, nil
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("the policy is %.200q: %w", text, err)
+	}
+	return p, nil
+}
+
 // wall is the machine's wall clock.
 func wall() algo.Instant { return algo.Instant(time.Now().UnixNano()) }

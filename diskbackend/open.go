@@ -27,7 +27,7 @@ const (
 	lockWait = 500 * time.Millisecond
 )
 
-// The buckets: about has the format and the seat, prefixes to when the record of each
+// The buckets: about has the format, the seat and the policy, prefixes to when the record of each
 // is kept, and fields what the records are.
 var (
 	about      = []byte("about")
@@ -35,6 +35,7 @@ var (
 	fields     = []byte("fields")
 	formatName = []byte("format")
 	seatName   = []byte("seat")
+	policyName = []byte("policy")
 )
 
 // Open opens the state in a directory, and makes both where there is none. It reads the

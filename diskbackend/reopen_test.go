@@ -112,7 +112,7 @@ func TestSeatIsText(t *testing.T) {
 	text, err := m.Get("about", "seat")
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf(`{"Epoch":{"Number":5,"Mark":18446744073709551610},"Name":"c 5/ä","Mirror":18446744073709551608,"Partitions":1,"Vacant":false,"Seq":0,`+
-		`"Pulse":{"Beat":18446744073709551615,"Instant":1800000000123456789,"Wall":1800000001123456789,"Holders":3,"Run":""},"Dial":"","Clock":%d,"Now":0,`+
+		`"Pulse":{"Beat":18446744073709551615,"Instant":1800000000123456789,"Wall":1800000001123456789,"Holders":3,"Run":""},"Revision":0,"Available":false,"Dial":"","Clock":%d,"Now":0,`+
 		`"Run":"","Running":"","Lost":{"Epoch":0,"At":0,"Lag":0},"Lagged":{"Epoch":7,"At":8,"Lag":9},"Fresh":false}`, look(t, m).Clock), text)
 }
 

@@ -49,6 +49,7 @@ func (m *Mirror) Campaign(ctx context.Context, seen, next lease.Seat) error {
 	case m.seat.Moved(&seen):
 		return lease.ErrMoved
 	}
+	next.Revision, next.Available = m.seat.Revision, m.seat.Available
 	next.Seq, next.Vacant, next.Fresh = 0, false, false
 	next.Clock, next.Now, next.Run, next.Running = wall(), 0, "", ""
 	err := m.update(func(tx *bbolt.Tx) error {
@@ -76,8 +77,11 @@ func (m *Mirror) Renew(_ context.Context, e lease.Epoch, p lease.Pulse) error {
 	case m.closed:
 		err = failed("using", m.path, fs.ErrClosed)
 	case err == nil:
+		if err = m.seat.Renewed(p); err != nil {
+			break
+		}
 		m.seat.Pulse, m.seat.Clock = p, wall()
-		m.seat.Pulse.Run = ""
+		m.seat.Pulse.Run, m.seat.Pulse.Revision = "", 0
 	}
 	due := time.Since(m.saved) >= saveEvery
 	m.mu.Unlock()

@@ -29,7 +29,7 @@ func (m *Mirror) Apply(ctx context.Context, t *lease.Turn) error {
 		return err
 	}
 	m.mu.Lock()
-	idle := len(t.Changes) == 0 && !t.Sound && time.Since(m.saved) < saveEvery
+	idle := len(t.Changes) == 0 && t.Policy == nil && !t.Sound && time.Since(m.saved) < saveEvery
 	m.mu.Unlock()
 	if follow(&s, t); !idle {
 		if err := m.update(func(tx *bbolt.Tx) error { return m.record(tx, &s, t) }); err != nil {
@@ -49,6 +49,7 @@ func (m *Mirror) Apply(ctx context.Context, t *lease.Turn) error {
 func follow(s *lease.Seat, t *lease.Turn) {
 	s.Seq, s.Clock = t.Seq, wall()
 	s.Pulse.Instant, s.Pulse.Wall, s.Dial = t.Instant, t.Wall, t.Dial
+	s.Reform(t.Policy)
 	if t.Sound {
 		s.Lost, s.Lagged = lease.Doubt{}, lease.Doubt{}
 	}
@@ -59,6 +60,11 @@ func (m *Mirror) record(tx *bbolt.Tx, s *lease.Seat, t *lease.Turn) error {
 	for i := range t.Changes {
 		if err := m.change(tx, t, &t.Changes[i]); err != nil {
 			return fmt.Errorf("prefix %q: %w", t.Changes[i].Key, err)
+		}
+	}
+	if t.Policy != nil {
+		if err := putPolicy(tx, t.Policy); err != nil {
+			return err
 		}
 	}
 	if err := m.sweep(tx, t.Instant, sweepSome); err != nil {

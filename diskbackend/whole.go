@@ -60,6 +60,9 @@ func whole(tx *bbolt.Tx) error {
 	if _, err := getSeat(tx); err != nil {
 		return err
 	}
+	if _, err := getPolicy(tx); err != nil {
+		return err
+	}
 	c := tx.Bucket(fields).Cursor()
 	name, value := c.First()
 	err := tx.Bucket(prefixes).ForEach(func(id, text []byte) error {

@@ -20,10 +20,15 @@ const (
 // contract is what binds a prefix, with its rules worked out. All accounts that are
 // bound alike share it.
 type contract struct {
-	guard   time.Duration
+	guard time.Duration
+	// rules are those of the policy that bind. All are these, then its rules in shadow, with
+	// which they are the first listed, and then those that it has no more, which are kept
+	// until they are drained.
 	rules   []*contractRule
-	slots   bool          // whether a rule counts slots
-	named   bool          // whether a limit or a plan binds; else only acts have made the account
+	all     []*contractRule
+	listed  int
+	slots   bool          // whether a rule of the policy counts slots
+	named   bool          // whether a limit or a plan binds; else acts or rules of before have made the account
 	class   string        // that of the plan, above which nobody is; empty for none
 	classes []rankedClass // that the line names, first drained first
 	bound   int           // of a line that names none; below 0 for that of the config
@@ -39,6 +44,8 @@ type contractRule struct {
 	plan      string // that has it; empty for none
 	of        resource
 	allowance algo.Allowance
+	until     algo.Instant // of a rule that the policy has no more: when nothing can be left of it
+	shadow    *algo.Spec   // of a rule in shadow: as it would bind
 
 	// Of a fixed rule: what its windows go by, and the specs while guards are wider.
 	dial  *dial
@@ -47,11 +54,14 @@ type contractRule struct {
 
 func newContract(b Binding, ppm int64, d *dial) *contract {
 	c := &contract{guard: b.Guard(), named: b != Binding{}, bound: -1, lower: defaultLower}
-	if b.Limit != nil {
+	if b.Limit != nil && !b.Limit.Shadow {
 		c.add(b.Limit.Rules, "", ppm, d)
 	}
 	if b.Plan != nil {
 		c.add(b.Plan.Rules, b.Plan.Name, ppm, d)
+	}
+	if b.Limit != nil && b.Limit.Shadow {
+		c.addShadow(b.Limit.Rules, ppm, d)
 	}
 	return c
 }
@@ -92,13 +102,34 @@ func (c *contract) add(rules []algo.Rule, plan string, ppm int64, d *dial) {
 			of, c.slots = slots, true
 		}
 		rule := &contractRule{text: r.String(), plan: plan, of: of, allowance: algo.Allowance{Guard: c.guard, PPM: ppm}}
-		rule.spec = algo.Compile(r, rule.allowance)
+		rule.spec = rule.compile(r, rule.allowance)
 		if r.Kind == algo.Fixed {
 			rule.dial = d
 		}
 		c.rules = append(c.rules, rule)
 	}
+	c.all, c.listed = c.rules, len(c.rules)
 }
+
+// compile works the rule out. One in shadow, or that the policy has no more, binds nobody.
+func (r *contractRule) compile(rule algo.Rule, a algo.Allowance) *algo.Spec {
+	spec := algo.Compile(rule, a)
+	if r.until != 0 || r.shadow != nil {
+		return spec.Unbound()
+	}
+	return spec
+}
+
+// current is the spec that windows of the rule are under.
+func (r *contractRule) current() *algo.Spec {
+	if r.dial != nil {
+		return r.under(r.dial.Apart)
+	}
+	return r.spec
+}
+
+// planned is what the name of a rule of a plan begins with.
+const planned = "plan "
 
 // name tells a rule apart from the others of its prefix, in a record: a plan may have
 // the very rule that the limit has.
@@ -106,7 +137,7 @@ func (r *contractRule) name() string {
 	if r.plan == "" {
 		return r.text
 	}
-	return "plan " + r.text
+	return planned + r.text
 }
 
 // quota says that the rule is a quota, for a day or more of the calendar, and no rate.
@@ -124,6 +155,7 @@ type account struct {
 	windows  []algo.Window // one per rule of the contract, in its order
 	*busy
 	copied *copies // nil for none
+	cast   []cast  // by its rules in shadow; nil for nothing yet
 	place  uint32  // in Ledger.order
 	change uint32  // its place in the turn's changes
 	// written is the ledger's generation since which the mirror has all of it but its last
@@ -133,6 +165,7 @@ type account struct {
 	touched bool // it changed this turn
 	used    bool // it may come to rest at the end of this turn
 	kept    bool // it counts as one of the keys in memory
+	renamed bool // its rules are others than the mirror has: all of it is to be written
 }
 
 // busy is what an account has while it is in use.
@@ -144,7 +177,8 @@ type busy struct {
 	// blocked is until when nothing is granted, since the record may lack what was recorded
 	// last; 0 for not.
 	blocked algo.Instant
-	acts    *acts // nil for none
+	trusted uint64 // while it is blocked: the number of the last epoch whose record is in no such doubt
+	acts    *acts  // nil for none
 }
 
 // resting is the busy part of all accounts at rest. It is never written to:
@@ -157,15 +191,21 @@ type copies [][]algo.Mark
 func accountKey(a *account) Key { return a.key }
 
 func newAccount(now algo.Instant, key Key, c *contract) *account {
-	a := &account{key: key, contract: c, windows: make([]algo.Window, len(c.rules)), busy: &resting}
-	for i, r := range c.rules {
+	a := &account{key: key, contract: c, windows: make([]algo.Window, len(c.all)), busy: &resting}
+	for i, r := range c.all {
 		a.windows[i] = r.fresh(now)
 	}
 	return a
 }
 
-func (a *account) counts(of resource) bool {
-	return slices.ContainsFunc(a.contract.rules, func(r *contractRule) bool { return r.of == of })
+// counts says that a rule of the policy that binds counts the resource, lists that one of the
+// policy does, also in shadow, and has that any rule does.
+func (a *account) counts(of resource) bool { return counting(a.contract.rules, of) }
+func (a *account) lists(of resource) bool  { return counting(a.contract.list(), of) }
+func (a *account) has(of resource) bool    { return counting(a.contract.all, of) }
+
+func counting(rules []*contractRule, of resource) bool {
+	return slices.ContainsFunc(rules, func(r *contractRule) bool { return r.of == of })
 }
 
 // free is what every window of the resource has free.
@@ -199,7 +239,7 @@ func (a *account) giveBack(now algo.Instant, of resource, n int64) {
 
 func (a *account) settle(now algo.Instant, of resource, n int64, at algo.Instant) {
 	a.each(of, n, func(i int) {
-		at := a.contract.rules[i].dated(at, now)
+		at := a.contract.all[i].dated(at, now)
 		w, now := a.window(i, now)
 		w.Settle(now, n, at)
 	})
@@ -209,7 +249,7 @@ func (a *account) each(of resource, n int64, do func(i int)) {
 	if n == 0 {
 		return
 	}
-	for i, r := range a.contract.rules {
+	for i, r := range a.contract.all {
 		if r.of == of {
 			do(i)
 		}

@@ -234,7 +234,9 @@ func (l *Ledger) wait(w *waiter, lacks []lack) {
 		l.shed(w, lacks, a)
 		return
 	}
-	l.stats.Waited++
+	if w.places == nil {
+		l.stats.Waited++ // for the first time
+	}
 	l.join(w, lacks)
 	l.shedLower(w)
 	l.setOverdue(w)

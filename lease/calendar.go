@@ -93,7 +93,7 @@ func (r *contractRule) under(apart time.Duration) *algo.Spec {
 	if spec == nil {
 		a := r.allowance
 		a.Guard += apart
-		spec = algo.Compile(r.spec.Rule(), a)
+		spec = r.compile(r.spec.Rule(), a)
 		if r.wider == nil {
 			r.wider = map[time.Duration]*algo.Spec{}
 		}
@@ -106,7 +106,7 @@ func (r *contractRule) under(apart time.Duration) *algo.Spec {
 // fixed rule comes under another guard here, when it is next looked at; first under
 // the widest that was in between.
 func (a *account) window(i int, now algo.Instant) (*algo.Window, algo.Instant) {
-	w, r := &a.windows[i], a.contract.rules[i]
+	w, r := &a.windows[i], a.contract.all[i]
 	if r.dial == nil {
 		return w, now
 	}
@@ -171,11 +171,17 @@ func (r *contractRule) restore(st algo.State) algo.Window {
 		return r.spec.Restore(st)
 	}
 	was := min(max(0, time.Duration(st.Own)-r.allowance.Guard), apartMost)
-	return r.under(was).Restore(st)
+	return r.under(was).Resume(st) // the guard of its own may be wider now
 }
 
 // full gives a window of which everything is spent at an instant to come.
 func (r *contractRule) full(now, until algo.Instant) algo.Window {
+	if r.shadow != nil {
+		bound := contractRule{spec: r.shadow, allowance: r.allowance, dial: r.dial}
+		w := bound.full(now, until)
+		w.Adopt(w.Seen(), r.current())
+		return w
+	}
 	if r.dial == nil {
 		return r.spec.Full(now, until)
 	}

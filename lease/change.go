@@ -18,6 +18,7 @@ func (l *Ledger) record() {
 		l.turn.Behind = true
 		return
 	}
+	l.recordPolicy()
 	l.repay()
 	l.rewrite()
 	for _, b := range l.altered {
@@ -32,12 +33,12 @@ func (l *Ledger) record() {
 		a.touched = false
 		a.change = uint32(len(l.turn.Changes))
 		keep := min(max(l.lasts(a.contract), a.acts.keeps(l.now)), math.MaxInt64-longer) + longer
-		c := Change{Key: a.key, Stale: a.blocked != 0, Whole: a.written != l.generation, Keep: keep, Windows: make([]WindowRecord, len(a.windows))}
+		c := Change{Key: a.key, Stale: a.blocked != 0, Since: a.trusted, Whole: a.written != l.generation || a.renamed, Keep: keep, Windows: make([]WindowRecord, len(a.windows))}
 		if c.Whole {
 			a.copied = nil
 			c.Batches = l.batches(a)
 		}
-		for i, rule := range a.contract.rules {
+		for i, rule := range a.contract.all {
 			c.Windows[i] = WindowRecord{Rule: rule.name(), State: a.since(l.now, i)}
 		}
 		a.acts.change(&c)
@@ -58,7 +59,7 @@ func (l *Ledger) record() {
 	}
 	l.altered = shrunk(l.altered[:0])
 	for i, a := range l.touched {
-		a.written = l.generation
+		a.written, a.renamed = l.generation, false
 		l.owed.remove(a.key)
 		l.touched[i] = nil
 	}
@@ -92,7 +93,7 @@ func (a *account) copies() *copies {
 // lasts is for how long what is known of a prefix under a contract can matter.
 func (l *Ledger) lasts(c *contract) time.Duration {
 	if c.keep == 0 {
-		for _, r := range c.rules {
+		for _, r := range c.all {
 			c.keep = max(c.keep, r.spec.Lasts())
 		}
 		lived := max(l.config.TokenTTL, l.config.SlotTTL)
@@ -125,12 +126,12 @@ func (l *Ledger) Rewrite(t *Turn) {
 	if l.generation++; l.generation == 0 {
 		l.generation++
 	}
-	l.rewriting, l.toRewrite = true, len(l.order)
+	l.rewriting, l.toRewrite, l.unwritten = true, len(l.order), true
 	if t == nil {
 		return
 	}
 	changes := t.Changes
-	t.Changes, t.Rewritten = nil, false
+	t.Changes, t.Policy, t.Rewritten = nil, nil, false
 	l.turn = t
 	for _, c := range changes {
 		if a, ok := l.accounts.Get(c.Key); ok {
@@ -157,7 +158,7 @@ func (l *Ledger) rewrite() {
 			return
 		}
 		l.toRewrite--
-		if a := l.order[l.toRewrite]; a.kept && a.written != l.generation {
+		if a := l.order[l.toRewrite]; a.kept && (a.written != l.generation || a.renamed) {
 			l.touch(a)
 		}
 	}

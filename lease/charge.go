@@ -38,7 +38,7 @@ func (l *Ledger) chargeUse(act Act) (Acted, error) {
 	if len(named) == 0 {
 		return Acted{}, fmt.Errorf("%w: nothing of %.80q is counted", ErrUnknownKey, act.Key)
 	}
-	charged := slices.DeleteFunc(slices.Clone(named), func(a *account) bool { return !a.counts(of) })
+	charged := slices.DeleteFunc(slices.Clone(named), func(a *account) bool { return !a.lists(of) })
 	if len(charged) == 0 {
 		return Acted{}, fmt.Errorf("%w: no rule of %.80q counts %s; %s", ErrBadRequest, act.Key, unitName(of), unitsCounted(named))
 	}
@@ -120,7 +120,7 @@ func unitName(of resource) string {
 func unitsCounted(accounts []*account) string {
 	var units []string
 	for _, a := range accounts {
-		for _, r := range a.contract.rules {
+		for _, r := range a.contract.list() {
 			if name := unitName(r.of); r.of != slots && !slices.Contains(units, name) {
 				units = append(units, name)
 			}

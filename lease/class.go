@@ -39,6 +39,7 @@ type rankedClass struct {
 func (l *Ledger) classify(w *waiter) (Refusal, bool) {
 	all := l.policy.Classes
 	if len(all) == 0 {
+		w.rank, w.class = 0, "" // it may have come under another policy
 		return Refusal{}, false // nobody tells them apart
 	}
 	rank, named := l.policy.Rank(w.req.Class)

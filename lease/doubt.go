@@ -31,6 +31,10 @@ type Start struct {
 	Instant algo.Instant
 	// Dial is how calendar time lies to it.
 	Dial Dial
+	// Revision is that of the policy, 0 for one that was never in force. Recorded says that
+	// the mirror has it; else it is to have it.
+	Revision uint64
+	Recorded bool
 	// Complete says that the mirror has no records that are not in memory.
 	Complete bool
 	// Lost is of a mirror that has forgotten records: a key in doubt counts as fully
@@ -46,6 +50,8 @@ func (l *Ledger) Start(s Start) {
 	l.SetDial(s.Dial)
 	l.complete = s.Complete || l.config.Unmirrored
 	l.epoch, l.lost, l.lagged = s.Epoch, s.Lost, s.Lagged
+	l.revision = max(1, s.Revision)
+	l.unwritten = !s.Recorded
 }
 
 // Lose tells the ledger, whose leader has won the seat again after the mirror has
@@ -76,10 +82,10 @@ func (l *Ledger) Longest() time.Duration {
 // all that it could until at. Leases may live that nobody remembers: until they have
 // expired, what they hold is held.
 func (l *Ledger) restoreFull(m Match, at algo.Instant) *account {
-	a := l.open(m)
+	a := l.open(m.Prefix, l.contract(m.Binding))
 	l.retain(a)
 	l.use(a)
-	for i, rule := range a.contract.rules {
+	for i, rule := range a.contract.list() {
 		ttl := l.config.TokenTTL
 		if rule.of == slots {
 			ttl = l.config.SlotTTL

@@ -201,3 +201,46 @@ func TestLeaseThatAPrefixForgotIsNotRenewed(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsRecordedInDoubtIsNotDoubtedMore: a mirror has lost all, and later its tail. What a
+// key had recorded between these, and what it was charged while it could not grant, is known
+// to each leader that follows.
+func TestWhatIsRecordedInDoubtIsNotDoubtedMore(t *testing.T) {
+	p := policy(t, "limits: [{key: k, rules: [10/1m]}]")
+	lost, records := lease.Doubt{Epoch: 2, At: start}, mirrored{}
+	lead := func(epoch uint64, at algo.Instant, lagged lease.Doubt) *lease.Ledger {
+		l := lease.NewLedger(p, lease.DefaultConfig())
+		l.Start(lease.Start{Epoch: epoch, Instant: at, Lost: lost, Lagged: lagged, Revision: 1, Recorded: true})
+		if r, ok := records["k"]; ok {
+			l.Restore(r.Clone())
+		}
+		return l
+	}
+	keep := func(l *lease.Ledger, epoch uint64, turn *lease.Turn) {
+		turn.Epoch.Number = epoch
+		records.keep(turn)
+	}
+	at := start.Add(2 * time.Minute)
+	l := lead(3, at, lease.Doubt{})
+	l.Restore(lease.Record{Key: "k"})
+	r := taking(1, 4, at, "k")
+	keep(l, 3, turn(t, l, at, r))
+	keep(l, 3, turn(t, l, at, spending(r, 4)))
+	lagged := lease.Doubt{Epoch: 4, At: at, Lag: 2 * time.Second}
+	l = lead(4, at, lagged)
+	_, err := l.Act(at, 0, lease.Act{Verb: lease.VerbCharge, Key: "k", ID: "c", N: 3})
+	require.NoError(t, err)
+	keep(l, 4, turn(t, l, at))
+	require.Equal(t, uint64(3), records["k"].Written)
+	l = lead(5, at+1, lagged)
+	require.Equal(t, int64(7), window(t, l, at+1, "k").Spent)
+	refused := turn(t, l, at.Add(time.Second), taking(2, 1, at.Add(time.Second), "k")).Answers[0].Answer
+	require.Equal(t, lease.Refused, refused.Outcome, "the tail of the mirror may be lost")
+
+	// What was lost before may have been granted in the tail too.
+	delete(records, "k")
+	l = lead(4, at, lagged)
+	l.Restore(lease.Record{Key: "k"})
+	refused = turn(t, l, at+1, taking(3, 1, at+1, "k")).Answers[0].Answer
+	require.Equal(t, lease.Refused, refused.Outcome)
+}

@@ -64,6 +64,8 @@ var (
 	ErrGap = sentinel("gap", "the mirror lacks earlier turns")
 	// ErrLost says that the mirror has forgotten what it had.
 	ErrLost = sentinel("lost", "the mirror has lost what it had")
+	// ErrPolicy says that the leader goes by a policy that is in force no more.
+	ErrPolicy = sentinel("policy", "another policy is in force")
 	// ErrMoved says that the seat is not as it was seen: its leader lives, or another
 	// has won it.
 	ErrMoved = sentinel("moved", "the seat is not as it was seen")

@@ -182,7 +182,7 @@ func terms(accounts []*account, rank int) Terms {
 		if bound := a.contract.boundOf(rank); bound >= 0 && (!t.Bounded || bound < t.Line) {
 			t.Bounded, t.Line = true, bound
 		}
-		for _, r := range a.contract.rules {
+		for _, r := range a.contract.list() {
 			if r.of == slots {
 				t.Concurrent = true
 			} else {
@@ -193,11 +193,11 @@ func terms(accounts []*account, rank int) Terms {
 	return t
 }
 
-// shortest is the least of what the rate rules of the accounts give, 0 if there
-// are none.
+// shortest is the least of what the rate rules of the accounts give, also those in shadow,
+// 0 if there are none.
 func shortest(accounts []*account, of func(algo.Rule) time.Duration) (least time.Duration) {
 	for _, a := range accounts {
-		for _, r := range a.contract.rules {
+		for _, r := range a.contract.list() {
 			if d := of(r.spec.Rule()); r.of != slots && (least == 0 || d < least) {
 				least = d
 			}

@@ -123,7 +123,10 @@ func (le *lease) expires() (at algo.Instant, ok bool) {
 // settle moves n of the lease from held to spent in every account, dated at.
 func (l *Ledger) settle(le *lease, of resource, n int64, at algo.Instant) {
 	le.part(of).Spent += n
-	l.moved(le, of, n, func(a *account) { a.settle(l.now, of, n, at) })
+	l.moved(le, of, n, func(a *account) {
+		a.settle(l.now, of, n, at)
+		l.castSpend(a, of, n, at)
+	})
 }
 
 // giveBack moves n of the lease from held to free in every account.

@@ -35,6 +35,8 @@ type Turn struct {
 	Dropped []Ticket
 	Recalls []Recall
 	Changes []Change
+	// Policy is the one in force from this turn on, nil if the mirror has it already.
+	Policy *PolicyRecord
 	// Rewritten says that with this turn all is written back that Ledger.Rewrite was
 	// called for.
 	Rewritten bool
@@ -68,7 +70,10 @@ type Replied struct {
 type Ledger struct {
 	config     Config
 	policy     *Policy
-	contracts  map[Binding]*contract
+	revision   uint64 // of the policy
+	unwritten  bool   // the mirror is to have it
+	reaching   bool   // leases and waiters are yet to be brought under it
+	contracts  contracts
 	accounts   *table.Table[Key, *account]
 	order      roll[*account] // for the sweep
 	resetAt    int            // the place in it where the next reset goes on
@@ -109,6 +114,7 @@ type Ledger struct {
 	generation   uint16 // of what the mirror has; see account.written
 	rewriting    bool
 	toRewrite    int              // accounts of order
+	over         []*account       // of which more slots may be held than the limit is
 	unrecorded   bool             // see Owe
 	bare         map[Key]struct{} // without a limit, and seen to have no record, until complete
 	owed         owed
@@ -128,7 +134,8 @@ func NewLedger(p *Policy, c Config) *Ledger {
 	return &Ledger{
 		config:     c,
 		policy:     p,
-		contracts:  map[Binding]*contract{},
+		revision:   1,
+		contracts:  noContracts(),
 		accounts:   table.New(accountKey),
 		leases:     table.New((*lease).name),
 		waiting:    table.New((*waiter).name),
@@ -153,6 +160,7 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	l.stats.Turns++
 	l.pauseNew()
 	l.takeBack()
+	l.reach()
 	for _, m := range in {
 		if m.Report != nil {
 			l.report(m)
@@ -161,6 +169,7 @@ func (l *Ledger) Turn(now algo.Instant, in []Message) *Turn {
 	for t, ok := l.timers.due(l.now); ok; t, ok = l.timers.due(l.now) {
 		l.fire(t)
 	}
+	l.reconsider()
 	l.serveStirred() // who waits comes before who arrives
 	l.release()
 	for _, m := range in {
@@ -220,7 +229,7 @@ func (l *Ledger) match(found []*account, keys []Key) []*account {
 		for _, m := range l.policy.Match(k) {
 			a, ok := l.accounts.Get(m.Prefix)
 			if !ok {
-				a = l.open(m)
+				a = l.open(m.Prefix, l.contract(m.Binding))
 			}
 			l.unblock(a)
 			if l.use(a); !slices.Contains(found, a) {
@@ -232,16 +241,6 @@ func (l *Ledger) match(found []*account, keys []Key) []*account {
 		}
 	}
 	return found
-}
-
-func (l *Ledger) contract(b Binding) *contract {
-	c := l.contracts[b]
-	if c == nil {
-		c = newContract(b, l.config.PPM, &l.dial)
-		c.order(b, l.policy)
-		l.contracts[b] = c
-	}
-	return c
 }
 
 // stir marks an account whose line may be served: something became free, or

@@ -95,11 +95,14 @@ type Answer struct {
 	Terms   Terms
 	Refusal Refusal
 	Epoch   Epoch
+	// Policy is the revision of the policy under which it was granted; 0 where nothing was,
+	// or the revision is not told.
+	Policy uint64
 }
 
 // Terms is what a holder has to know about a contract to behave well.
 type Terms struct {
-	// Window is the shortest time in which a rate rule that binds has all back
+	// Window is the shortest time in which a rate rule, in shadow or not, has all back
 	// that was spent: its period, or less for a bucket that fills sooner, and a
 	// 32nd of it for a counter, which counts a spend only when it is told; 0 if no
 	// rule counts tokens or other units. Spends are reported within half of it.

@@ -57,10 +57,11 @@ func (l *Ledger) overspendEnded(h *holder, c *Count, arrived algo.Instant) {
 // debit charges every account with what was spent beside what it had granted.
 func (l *Ledger) debit(accounts []*account, of resource, n int64, at algo.Instant) {
 	for _, a := range accounts {
-		if !a.counts(of) {
+		if !a.has(of) {
 			continue
 		}
 		a.charge(min(at, l.now), l.now, of, min(n, algo.MaxLimit))
+		a.castCharge(l.now, of, min(n, algo.MaxLimit), min(at, l.now))
 		l.touch(a)
 		l.stir(a) // its timer was set for less
 	}
@@ -68,7 +69,7 @@ func (l *Ledger) debit(accounts []*account, of resource, n int64, at algo.Instan
 
 func (a *account) charge(at, now algo.Instant, of resource, n int64) {
 	a.each(of, n, func(i int) {
-		at := a.contract.rules[i].dated(at, now)
+		at := a.contract.all[i].dated(at, now)
 		w, now := a.window(i, now)
 		w.Charge(now, n, at)
 	})

@@ -58,6 +58,7 @@ func (l *Ledger) Owe() { l.unrecorded = true }
 
 // OweTurn says of a turn with changes that the mirror will never have it.
 func (l *Ledger) OweTurn(t *Turn) {
+	l.unwritten = l.unwritten || t.Policy != nil
 	for _, c := range t.Changes {
 		l.owed.add(c.Key, true)
 		if a, ok := l.accounts.Get(c.Key); ok {
@@ -103,7 +104,9 @@ func (l *Ledger) repay() {
 }
 
 // behind says that the mirror does not have all yet when it has the turns so far.
-func (l *Ledger) behind() bool { return l.unrecorded || l.rewriting || len(l.owed.list) > 0 }
+func (l *Ledger) behind() bool {
+	return l.unrecorded || l.rewriting || l.unwritten || len(l.owed.list) > 0
+}
 
 // Granted is how many leases began in the turn, and with how much.
 func (t *Turn) Granted() (leases int64, all Amount) {

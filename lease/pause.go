@@ -63,7 +63,7 @@ func (a *account) paused() *Pause {
 func (l *Ledger) pause(act Act, wall algo.Instant) (Acted, error) {
 	a, ok := l.accounts.Get(act.Key)
 	if !ok {
-		a = l.open(Match{act.Key, l.policy.boundOf(act.Key)})
+		a = l.open(act.Key, l.contract(l.policy.boundOf(act.Key)))
 	}
 	l.use(a)
 	if refusal, crowded := l.tooManyKeys([]*account{a}, &tenant{name: act.Key.Tenant()}); crowded {

@@ -39,6 +39,9 @@ type Limit struct {
 	Guard time.Duration
 	// Waiting is who may wait at each of the keys.
 	Waiting WaitingLine
+	// Shadow says that the rules count what they would refuse, and refuse nothing. None of
+	// them is a concurrency rule then.
+	Shadow bool
 	// Line is the line of the file that the limit begins on, counted from 1.
 	Line int
 }

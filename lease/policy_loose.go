@@ -27,6 +27,9 @@ type Loose struct {
 func (p *Policy) Loose() []Loose {
 	var loose []Loose
 	for _, l := range p.Limits {
+		if l.Shadow {
+			continue // it binds nobody anyhow
+		}
 		loose = append(loose, p.looser(l.Rules, Loose{Key: l.Pattern, Line: l.Line})...)
 	}
 	for _, a := range p.Assigned {
@@ -41,7 +44,7 @@ func (p *Policy) looser(rules []algo.Rule, found Loose) (all []Loose) {
 	for _, found.Rule = range rules {
 		for _, m := range p.Match(key) {
 			parent := m.Prefix != key
-			if m.Limit != nil && (parent || found.Plan != "") {
+			if m.Limit != nil && !m.Limit.Shadow && (parent || found.Plan != "") {
 				if under, ok := tighter(found.Rule, m.Limit.Rules); ok {
 					found.Under, found.UnderPlan, found.UnderKey, found.UnderLine = under, "", m.Limit.Pattern, m.Limit.Line
 					all = append(all, found)

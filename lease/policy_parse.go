@@ -24,7 +24,7 @@ const (
 
 var (
 	policyFields = []string{"mirror", "unknown", "limits", "plans", "assign"}
-	limitFields  = []string{"key", "rules", "guard", "line"}
+	limitFields  = []string{"key", "rules", "guard", "line", "shadow"}
 )
 
 // ParsePolicy reads a policy in YAML. The name is that of the file, for errors:
@@ -36,6 +36,9 @@ var (
 //	    rules: [100/1s, 4 concurrent]      # as algo.ParseRule reads them; or [unlimited]
 //	    guard: 50ms                        # 0 unless given, at most 24h
 //	    line: {premium: 500, standard: 100, lower: 5%}   # or line: 20
+//	  - key: "{account}"
+//	    rules: [20/1s]
+//	    shadow: true                       # count what it would refuse, and refuse nothing
 //	plans:                                 # rules under a name
 //	  free: {rules: [10/1s, 10000/1d fixed], class: standard}
 //	assign:                                # which keys keep to them besides
@@ -135,7 +138,13 @@ func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
 	if f, ok := fields["line"]; ok {
 		l.Waiting = r.waitingLine(f)
 	}
+	if f, ok := fields["shadow"]; ok {
+		l.Shadow = r.truth(f)
+	}
 	for i, rule := range l.Rules {
+		if l.Shadow && rule.Kind == algo.Concurrent {
+			r.add(places[i], fmt.Sprintf("%s stands in a limit in shadow, which asks nobody for a slot", rule), "leave it out here, or let the limit bind")
+		}
 		if problem, remedy := rule.Starved(l.Guard); problem != "" {
 			r.add(places[i], problem, remedy)
 		}
@@ -151,6 +160,18 @@ func (r *reader) limit(n ast.Node) (l Limit, segments []segment, at place) {
 	}
 	l.Pattern, segments = r.pattern(t)
 	return l, segments, t.at
+}
+
+// truth reads true or false.
+func (r *reader) truth(f field) bool {
+	if f.value == nil {
+		return false
+	}
+	if f.value.Type() != ast.BoolType {
+		r.add(r.blame(f), fmt.Sprintf("%s is %s, neither true nor false", f.name, describe(f.value)), fmt.Sprintf("write %s: true, or leave it out", f.name))
+		return false
+	}
+	return f.value.(*ast.BoolNode).Value
 }
 
 // pattern reads a pattern. It gives no segments after a complaint.

@@ -29,6 +29,9 @@ func (p *Policy) String() string {
 		if len(l.Waiting.Classes) > 0 {
 			fmt.Fprintf(&b, "    line: %s\n", &l.Waiting)
 		}
+		if l.Shadow {
+			b.WriteString("    shadow: true\n")
+		}
 	}
 	if len(p.Plans) > 0 {
 		b.WriteString("plans:\n")

@@ -30,6 +30,9 @@ type Mirror interface {
 	// where the next call goes on; it begins with "" and has ended with "". A key may be
 	// given twice; one whose record comes or goes meanwhile may be left out.
 	Keys(ctx context.Context, e Epoch, from string) (keys []Key, next string, err error)
+	// Policy gives the policy in force. Its revision is 0 where the mirror has none. It names
+	// no epoch, as it changes nothing and who stands by asks too.
+	Policy(ctx context.Context) (PolicyRecord, error)
 	// Apply records a turn. It applies the turn after the last one, says so again for
 	// the last one, and refuses any other with ErrGap.
 	Apply(ctx context.Context, t *Turn) error
@@ -44,7 +47,8 @@ type Elector interface {
 	// otherwise than next says, ErrFormat that the mirror is of another format.
 	// After any other error it is unknown whether the seat was won: look.
 	Campaign(ctx context.Context, seen, next Seat) error
-	// Renew shows that the leader lives, with the errors of a Mirror.
+	// Renew shows that the leader lives, with the errors of a Mirror, and ErrPolicy where
+	// the mirror has a later policy than the pulse names.
 	Renew(ctx context.Context, e Epoch, p Pulse) error
 	// Resign gives the seat up so that a standby need not wait, with the errors of a
 	// Mirror.

@@ -21,25 +21,72 @@ func (l *Ledger) recall() {
 		if len(lacking) == 0 && len(lacksSlots) == 0 {
 			continue
 		}
-		take := a.excess(lacksSlots)
+		take := a.excess(lacksSlots, 0)
 		first := len(l.turn.Recalls)
 		for _, le := range a.leases {
-			holder := le.id.Holder
-			ask := min(take[holder], le.slots.rest())
-			if l.now.Sub(le.recalled) < l.config.RecallEvery {
-				ask = 0
-			}
+			ask := l.asksSlots(le, take)
 			has := slices.ContainsFunc(lacking, func(of resource) bool { return le.rest(of) > 0 })
-			idle := has && l.asksTokens(a, holder)
-			if ask == 0 && !idle {
-				continue
+			idle := has && l.asksTokens(a, le.id.Holder)
+			if ask > 0 || idle {
+				l.addRecall(a, first, Recall{Holder: le.id.Holder, Key: le.keys[0], Slots: ask})
 			}
-			if ask > 0 {
-				le.recalled = l.now
-				take[holder] -= ask
-			}
-			l.addRecall(a, first, Recall{Holder: holder, Key: le.keys[0], Slots: ask})
 		}
+	}
+	l.recallOver()
+}
+
+// asksSlots says how many slots to ask of a lease, of what is to be taken of its holder.
+func (l *Ledger) asksSlots(le *lease, take map[Holder]int64) int64 {
+	ask := min(take[le.id.Holder], le.slots.rest())
+	if ask <= 0 || l.now.Sub(le.recalled) < l.config.RecallEvery {
+		return 0
+	}
+	le.recalled = l.now
+	take[le.id.Holder] -= ask
+	return ask
+}
+
+// overMost bounds how many slots beyond a limit are recalled at one time.
+const overMost = 1024
+
+// watchOver looks whether more slots of an account are held than its limit is, as there are
+// when that was lowered: they are recalled, also if nobody waits, until that is over.
+func (l *Ledger) watchOver(a *account) {
+	if a.slotsOver() > 0 {
+		l.over = append(l.over, a)
+	}
+}
+
+// slotsOver is by how much the slots that are held exceed the tightest limit.
+func (a *account) slotsOver() (over int64) {
+	if !a.contract.slots {
+		return 0
+	}
+	for i, r := range a.contract.rules {
+		if r.of == slots {
+			over = max(over, a.windows[i].Held()-r.spec.Max())
+		}
+	}
+	return over
+}
+
+// recallOver recalls what is held beyond lowered limits of slots: idle ones come back at
+// once, and those that serve when their calls end.
+func (l *Ledger) recallOver() {
+	l.over = slices.DeleteFunc(l.over, func(a *account) bool {
+		over := min(a.slotsOver(), overMost)
+		take := a.excess(nil, over)
+		first := len(l.turn.Recalls)
+		for _, le := range a.leases {
+			if ask := l.asksSlots(le, take); ask > 0 {
+				l.stats.RecalledOver += ask
+				l.addRecall(a, first, Recall{Holder: le.id.Holder, Key: le.keys[0], Slots: ask})
+			}
+		}
+		return over <= 0
+	})
+	if len(l.over) == 0 {
+		l.over = nil
 	}
 }
 
@@ -113,10 +160,10 @@ func (l *Ledger) lackers(a *account) (lacking []resource, lacksSlots []Holder) {
 
 // excess says how many slots to ask of each holder, so that those who wait come
 // to as many: each time of whoever holds most, if that is more than the waiting
-// one has.
-func (a *account) excess(waiting []Holder) map[Holder]int64 {
+// one has. Of those who hold most so many are taken for nobody.
+func (a *account) excess(waiting []Holder, nobody int64) map[Holder]int64 {
 	take := map[Holder]int64{}
-	if len(waiting) == 0 {
+	if len(waiting) == 0 && nobody <= 0 {
 		return take
 	}
 	type share struct {
@@ -129,14 +176,22 @@ func (a *account) excess(waiting []Holder) map[Holder]int64 {
 		shares = append(shares, share{h, n})
 		has[h] = n
 	}
-	for _, w := range waiting {
-		if len(shares) == 0 {
-			break
-		}
-		most := slices.MaxFunc(shares, func(x, y share) int {
+	if len(shares) == 0 {
+		return take
+	}
+	holdsMost := func() Holder {
+		return slices.MaxFunc(shares, func(x, y share) int {
 			return cmp.Or(cmp.Compare(has[x.holder], has[y.holder]), cmp.Compare(y.holder.Name, x.holder.Name),
 				cmp.Compare(y.holder.Incarnation, x.holder.Incarnation))
 		}).holder
+	}
+	for ; nobody > 0; nobody-- {
+		most := holdsMost()
+		has[most]--
+		take[most]++
+	}
+	for _, w := range waiting {
+		most := holdsMost()
 		if most == w || has[most] <= has[w] {
 			continue
 		}

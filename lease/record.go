@@ -67,8 +67,10 @@ type Change struct {
 	Gone bool
 	// Whole says that this is all there is: what the mirror has of the prefix goes.
 	Whole bool
-	// Stale says that the record is still in doubt, as it was before.
+	// Stale says that the record is still in doubt, as one that was written under the epoch of
+	// the number Since.
 	Stale bool
+	Since uint64
 	// Keep is for how long the record can matter, if nothing more becomes of the
 	// prefix.
 	Keep time.Duration
@@ -111,7 +113,7 @@ func (r *Record) Change(c Change, epoch uint64) {
 		return
 	}
 	if r.Written = epoch; c.Stale {
-		r.Written = 0
+		r.Written = c.Since
 	}
 	for _, w := range c.Windows {
 		i := slices.IndexFunc(r.Windows, func(old WindowRecord) bool { return old.Rule == w.Rule })

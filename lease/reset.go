@@ -22,6 +22,7 @@ func (l *Ledger) reset(act Act) (acted Acted) {
 			w, now := a.window(i, l.now)
 			w.Forget(now)
 		}
+		a.castForget()
 		if l.lost.Epoch != 0 {
 			l.acted(a).pardoned = true
 		}

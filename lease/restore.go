@@ -17,7 +17,7 @@ func (l *Ledger) Unloaded(in []Message, also ...Key) []Key {
 		return nil
 	}
 	var missing []Key
-	seen := map[Key]bool{}
+	seen := map[Key]bool{} // those that end in a slash, as no key does, are prefixes
 	look := func(keys []Key) {
 		for _, k := range keys {
 			if seen[k] {
@@ -26,7 +26,7 @@ func (l *Ledger) Unloaded(in []Message, also ...Key) []Key {
 			seen[k] = true
 			for _, m := range l.policy.Match(k) {
 				if _, ok := l.accounts.Get(m.Prefix); !ok && !seen[m.Prefix+"/"] {
-					seen[m.Prefix+"/"] = true // no key ends in a slash
+					seen[m.Prefix+"/"] = true
 					missing = append(missing, m.Prefix)
 				}
 			}
@@ -39,6 +39,14 @@ func (l *Ledger) Unloaded(in []Message, also ...Key) []Key {
 		}
 	}
 	look(also)
+	if l.reaching {
+		for _, le := range l.allLeases() {
+			look(le.keys)
+		}
+		for _, w := range l.allWaiters() {
+			look(w.req.Keys)
+		}
+	}
 	for _, m := range in {
 		if m.Request != nil {
 			look(m.Request.Keys)
@@ -62,32 +70,35 @@ func (l *Ledger) Has(prefix Key) bool {
 
 // Restore takes up the record of a prefix that the ledger does not have, as far as
 // the mirror can be trusted; one that is damaged is written anew. Leases in it that have expired meanwhile are settled in
-// the next turn. A record of a prefix that the policy no longer limits is ignored, and
-// so is one of a prefix at rest: that is made when it is asked for.
+// the next turn. A record of a prefix that the policy no longer limits is kept until it is drained, and
+// one of a prefix at rest is ignored: that is made when it is asked for.
 func (l *Ledger) Restore(r Record) {
 	if l.Has(r.Key) {
 		return
 	}
 	bound := l.policy.boundOf(r.Key)
+	limited := bound != Binding{}
 	switch {
-	case bound == Binding{} && (r.Damaged != nil || r.Pause == nil):
+	case !limited && (r.Damaged != nil || r.Empty()):
 		l.restoreBare(r.Key)
 		return
 	case r.Damaged != nil:
 		l.restoreFull(Match{r.Key, bound}, l.now)
 		return
-	case bound != Binding{} && l.lost.covers(&r):
-		l.restoreActs(l.restoreFull(Match{r.Key, bound}, l.lost.At), &r)
+	case limited && l.lost.covers(&r):
+		a := l.restoreFull(Match{r.Key, bound}, l.lost.At)
+		l.restoreActs(a, &r)
+		l.block(a, l.lost.Epoch)
 		return
 	case r.Empty() && !l.lagged.covers(&r):
 		return
 	}
-	a := l.open(Match{r.Key, bound})
+	a := l.open(r.Key, l.recorded(bound, &r))
 	l.retain(a)
 	l.use(a)
 	a.written = l.generation
-	for i, rule := range a.contract.rules {
-		st := r.state(rule, l.now)
+	for i, rule := range a.contract.all {
+		st := r.Windows[r.window(rule.name())].State
 		a.windows[i] = rule.restore(st)
 		if len(st.Marks) > 0 {
 			if a.copied == nil {
@@ -100,8 +111,21 @@ func (l *Ledger) Restore(r Record) {
 		l.restoreBatch(a, &r.Batches[i], l.lagged.covers(&r))
 	}
 	l.restoreActs(a, &r)
-	if l.lagged.covers(&r) && a.contract.named {
-		a.blocked = max(1, l.lagged.At.Add(l.lagged.Lag)+1)
+	if recorded := a.contract; recorded != l.contract(bound) {
+		l.rebind(a, bound)
+		l.refillSlowly(a, recorded, &r)
+	}
+	if limited {
+		l.block(a, r.Written)
+		l.watchOver(a)
+	}
+}
+
+// block lets an account grant nothing as long as the mirror may have lost its last turns, of
+// which it knows all up to those of an epoch.
+func (l *Ledger) block(a *account, since uint64) {
+	if since < l.lagged.Epoch {
+		a.blocked, a.trusted = max(1, l.lagged.At.Add(l.lagged.Lag)+1), since
 	}
 }
 
@@ -131,22 +155,24 @@ func (l *Ledger) restoreActs(a *account, r *Record) {
 	}
 }
 
-// state is what the record knows of a rule. Of a rule that is new to it, it
-// knows what is held.
-func (r *Record) state(rule *contractRule, now algo.Instant) algo.State {
-	for _, w := range r.Windows {
-		if w.Rule == rule.name() {
-			return w.State
+// refillSlowly lets buckets of another limit than was recorded have what the slower of the
+// two has refilled since: it is not known when the one took the place of the other.
+func (l *Ledger) refillSlowly(a *account, recorded *contract, r *Record) {
+	for i, rule := range a.contract.rules {
+		from := slices.IndexFunc(recorded.all, rule.same)
+		if from < 0 || rule.spec.Rule().Kind != algo.Bucket {
+			continue
+		}
+		w := rule.spec.Restore(r.Windows[r.window(recorded.all[from].name())].State)
+		if w.Spent(l.now) > a.windows[i].Spent(l.now) {
+			a.windows[i] = w
 		}
 	}
-	window := rule.fresh(now)
-	fresh := window.State(window.Seen())
-	for _, b := range r.Batches {
-		for _, le := range b.Leases {
-			fresh.Held += (&lease{tokens: le.Tokens, slots: le.Slots, units: le.Units}).rest(rule.of)
-		}
-	}
-	return fresh
+}
+
+// window is the place of the record of a rule, or -1.
+func (r *Record) window(rule string) int {
+	return slices.IndexFunc(r.Windows, func(w WindowRecord) bool { return w.Rule == rule })
 }
 
 // restoreBatch takes up leases that hold from the account. Those that hold from

@@ -196,8 +196,8 @@ func TestTakeoverIsExactBeyondDoubles(t *testing.T) {
 }
 
 // TestReportOfWhatThePolicyNoLongerLimitsIsAnswered is B80: the slot of a call that ends
-// after its rule has left the policy is nobody's trouble: its report is answered, and
-// what it held is not limited any more.
+// after its rule has left the policy is nobody's trouble: its report is answered, and it
+// is counted until it has ended.
 func TestReportOfWhatThePolicyNoLongerLimitsIsAnswered(t *testing.T) {
 	before := newLedger(t, `limits: [{key: old, rules: [10/1m, 1 concurrent]}, {key: new, rules: [10/1m]}]`)
 	r := ask("a", 1, start, 0, "old")
@@ -207,12 +207,14 @@ func TestReportOfWhatThePolicyNoLongerLimitsIsAnswered(t *testing.T) {
 	after := newLedger(t, `limits: [{key: new, rules: [10/1m]}]`)
 	after.Turn(start, nil)
 	after.Restore(records["old"])
+	require.Equal(t, 1, after.Summary(start).Leases)
 	done := &lease.Report{Holder: r.ID.Holder, Heartbeat: true, Counts: []lease.Count{
 		{ID: r.ID, Keys: r.Keys, Points: []lease.Point{{Count: 1}}, Freed: 1},
 	}}
 	require.Empty(t, after.Unloaded([]lease.Message{{Report: done}}))
-	require.Equal(t, []lease.ID{r.ID}, turn(t, after, start, done).Replies[0].Reply.Ended)
+	require.Empty(t, turn(t, after, start, done).Replies[0].Reply.Ended)
 	require.Zero(t, after.Summary(start).Leases)
+	require.Equal(t, []lease.ID{r.ID}, turn(t, after, start, done).Replies[0].Reply.Ended)
 }
 
 // TestRaisedLimitCountsNoRefusals is B47: of 50 that ask 10 are granted; when the limit

@@ -26,6 +26,10 @@ type Seat struct {
 	// last. Whoever watches them stand still may take the seat.
 	Seq   uint64
 	Pulse Pulse
+	// Revision is that of the policy in force, 0 for none, and Available whether a leader goes
+	// on without the mirror under it. They change with turns and not with leaders.
+	Revision  uint64
+	Available bool
 	// Dial is how calendar time lay to ledger time at the last turn.
 	Dial Dial
 	// Clock is the mirror's own wall clock at the last turn or renewal, and Now when the
@@ -56,6 +60,8 @@ type Pulse struct {
 	Holders int
 	// Run, unless it is empty, is written as that of the seat.
 	Run string
+	// Revision is that of the policy that the leader goes by. It is looked at, and not kept.
+	Revision uint64 `json:"-"`
 }
 
 // Moved says that somebody has used the seat since it was seen so.
@@ -73,6 +79,22 @@ func (s *Seat) Fence(e Epoch) error {
 		return ErrLost
 	}
 	return ErrFenced
+}
+
+// Renewed says what becomes of a renewal under an epoch that has the seat: nothing, with
+// ErrPolicy, where a later policy is in force than the leader goes by.
+func (s *Seat) Renewed(p Pulse) error {
+	if s.Revision > p.Revision {
+		return ErrPolicy
+	}
+	return nil
+}
+
+// Reform makes the seat one of a turn's policy, if that has one.
+func (s *Seat) Reform(p *PolicyRecord) {
+	if p != nil {
+		s.Revision, s.Available = p.Revision, p.Available
+	}
 }
 
 // Follow says what becomes of a turn under an epoch that has the seat: it is to be

@@ -76,6 +76,10 @@ type Stats struct {
 	Doubted           int64 // keys that a mirror had lost, taken for fully spent
 	TakenBack         int64 // leases whose grant was never told, since that took too long
 	Charged           int64 // keys charged with what a mirror may not have
+	PolicyChanges     int64 // policies that came into force
+	WaitersRefused    int64 // waiters that another policy can never serve, or not in time
+	RecalledOver      int64 // slots recalled since a limit was lowered below what is held
+	WouldRefuse       int64 // tokens and units that were spent and a limit in shadow would have refused
 
 	// What a bound met, besides the reasons in Refused.
 	HoldersRefused int64 // messages of holders that cannot become known
@@ -155,6 +159,11 @@ type WindowStatus struct {
 	Free  int64
 	Held  int64
 	Spent int64
+	// Shadow says that the rule is in shadow, and binds nobody: held and spent may be more
+	// than the limit. WouldRefuse is how much it would have refused of what was spent since
+	// its key came into use here, or the rules of that changed.
+	Shadow      bool
+	WouldRefuse int64
 	// Full is in how long all of it is free again if nobody takes.
 	Full time.Duration
 }
@@ -310,7 +319,11 @@ func (a *account) status(now algo.Instant) KeyStatus {
 }
 
 func (a *account) windowStatus(now algo.Instant) (all []WindowStatus) {
-	for i, r := range a.contract.rules {
+	for i, r := range a.contract.list() {
+		if r.shadow != nil {
+			all = append(all, a.shadowStatus(i, now))
+			continue
+		}
 		w, at := a.window(i, now)
 		full, _ := a.waitAt(i, now, r.spec.Max(), a.due(r.of))
 		all = append(all, WindowStatus{

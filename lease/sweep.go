@@ -56,6 +56,7 @@ func (l *Ledger) sweep() {
 			continue
 		}
 		l.keys.next++
+		l.lapse(a)
 	}
 	for range l.heard.budget(l.now, len(l.roster), l.config.Memory) {
 		h := l.roster[l.heard.turn(len(l.roster))]
@@ -68,8 +69,8 @@ func (l *Ledger) sweep() {
 }
 
 // open makes the account of a prefix at which nothing has happened.
-func (l *Ledger) open(m Match) *account {
-	a := newAccount(l.now, Key(strings.Clone(string(m.Prefix))), l.contract(m.Binding)) // not the whole key it is part of
+func (l *Ledger) open(prefix Key, c *contract) *account {
+	a := newAccount(l.now, Key(strings.Clone(string(prefix))), c) // not the whole key it is part of
 	l.order.enter(a)
 	l.accounts.Put(a)
 	return a

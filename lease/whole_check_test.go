@@ -13,6 +13,7 @@ func (l *Ledger) whole(open map[Ticket]bool) error {
 		func() error { return l.awake(l.now) },
 		func() error { return l.ticketed(open) },
 		l.leasesTimed,
+		l.leasesHold,
 		l.accountsAddUp,
 		l.linesAddUp,
 		l.tenantsAddUp,
@@ -66,6 +67,24 @@ func (l *Ledger) leasesTimed() error {
 	return nil
 }
 
+// leasesHold: from every prefix of their keys that the policy names.
+func (l *Ledger) leasesHold() error {
+	for le := range l.leases.All() {
+		for _, k := range le.keys {
+			for _, m := range l.policy.Match(k) {
+				a, ok := l.accounts.Get(m.Prefix)
+				if !ok || indexOf(le.accounts, a) < 0 {
+					return fmt.Errorf("lease %v on %v does not hold from %s", le.id, le.keys, m.Prefix)
+				}
+				if a.contract.guard != m.Guard() || len(a.contract.rules) != len(l.contract(m.Binding).rules) {
+					return fmt.Errorf("%s is not bound as the policy says", a.key)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // accountsAddUp: windows hold what leases hold, and nothing is lost in them.
 func (l *Ledger) accountsAddUp() error {
 	var all Amount
@@ -95,9 +114,11 @@ func (l *Ledger) accountsAddUp() error {
 				return fmt.Errorf("%v has %d slots of %s, and leases of %d", h, a.slots[h], a.key, n)
 			}
 		}
-		for i, r := range a.contract.rules {
+		for i, r := range a.contract.all {
 			w := &a.windows[i]
-			if free, spent := w.Free(l.now), w.Spent(l.now); w.Held() != held[r.of] || !lawfulSum(w.Limit(), free, w.Held(), spent) {
+			free, spent := w.Free(l.now), w.Spent(l.now)
+			lowered := l.stats.PolicyChanges > 0 && free == 0
+			if w.Held() != held[r.of] || !lowered && !lawfulSum(w.Limit(), free, w.Held(), spent) {
 				return fmt.Errorf("%s %s: %d free, %d held of which leases hold %d, %d spent", a.key, r.text, free, w.Held(), held[r.of], spent)
 			}
 		}

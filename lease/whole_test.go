@@ -97,7 +97,8 @@ type chance struct {
 	seq     map[Holder]uint64
 	asked   map[ID]Request
 	has     []taken
-	taken   func(*Turn) // is told of each turn, if it is not nil
+	taken   func(*Turn)  // is told of each turn, if it is not nil
+	befalls func() error // comes before each step, if it is not nil
 }
 
 // taken is a grant that was heard of.
@@ -131,6 +132,11 @@ func newChance(seed uint64) *chance {
 
 func (c *chance) play(steps int) error {
 	for step := range steps {
+		if c.befalls != nil {
+			if err := c.befalls(); err != nil {
+				return fmt.Errorf("step %d: %w", step, err)
+			}
+		}
 		var in []Message
 		for range c.IntN(4) {
 			in = append(in, c.messages()...)

@@ -20,6 +20,7 @@ import (
 type Mirror struct {
 	server *Server
 	seat   string // its key
+	policy string // that of the policy
 	prefix string // of the keys of records
 
 	mu      sync.Mutex
@@ -45,7 +46,7 @@ var (
 // Mirror gives that of a partition of a cell.
 func (s *Server) Mirror(cell string, partition int) *Mirror {
 	tag := fmt.Sprintf("{ration:%s:%d}:", url.PathEscape(cell), partition)
-	return &Mirror{server: s, seat: tag + "seat", prefix: tag + "k:"}
+	return &Mirror{server: s, seat: tag + "seat", policy: tag + "policy", prefix: tag + "k:"}
 }
 
 // key is that of a record. A slash stays as it is, so that people can read it.
@@ -155,6 +156,32 @@ func (m *Mirror) strange(name string, err error) {
 	})
 }
 
+// forEver is for how long the policy is kept.
+const forEver = "0"
+
+// Policy gives the policy in force.
+func (m *Mirror) Policy(ctx context.Context) (p lease.PolicyRecord, err error) {
+	all, err := m.server.client.HMGet(ctx, m.policy, "revision", "text").Result()
+	if err != nil {
+		return p, m.server.explain(err)
+	}
+	number, some := all[0].(string)
+	text, whole := all[1].(string)
+	switch {
+	case !some && !whole:
+		return p, nil
+	case some && whole:
+		p.Text = text
+		p.Revision, err = strconv.ParseUint(number, 10, 64)
+	default:
+		err = errReply
+	}
+	if err != nil {
+		return p, fmt.Errorf("redisbackend: the policy in %s cannot be read: %w; delete that key and the field policy of %s, and the leader's is written at its next start", m.policy, err, m.seat)
+	}
+	return p, nil
+}
+
 // keepMost is the longest TTL that a record is given.
 const keepMost = 200 * 365 * 24 * time.Hour
 
@@ -163,11 +190,19 @@ func (m *Mirror) Apply(ctx context.Context, t *lease.Turn) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	m.keys = append(m.keys[:0], m.seat)
-	m.args = append(m.args[:0], decimal(t.Epoch.Number), mark(t.Epoch), decimal(t.Seq), decimal(t.Seq-1), "6")
+	m.args = append(m.args[:0], decimal(t.Epoch.Number), mark(t.Epoch), decimal(t.Seq), decimal(t.Seq-1), "")
+	fields := len(m.args)
 	m.args = append(append(m.args, pulse(t.Instant, t.Wall)...), "dial", dial(t.Dial))
 	if t.Sound {
-		m.args[4] = "10"
 		m.args = append(m.args, "lost", "", "lagged", "")
+	}
+	if t.Policy != nil {
+		m.args = append(m.args, "policy", revision(t.Policy.Revision, t.Policy.Available))
+	}
+	m.args[fields-1] = strconv.Itoa(len(m.args) - fields)
+	if t.Policy != nil {
+		m.keys = append(m.keys, m.policy)
+		m.args = append(m.args, "whole", forEver, "0", "4", "revision", decimal(t.Policy.Revision), "text", t.Policy.Text)
 	}
 	for i := range t.Changes {
 		m.change(&t.Changes[i], t.Epoch.Number)

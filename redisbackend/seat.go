@@ -60,6 +60,7 @@ func readSeat(fields map[string]string) (lease.Seat, error) {
 	s.Pulse.Holders = int(r.signed("holders"))
 	s.Run = fields["run"]
 	s.Lost, s.Lagged = r.doubt("lost"), r.doubt("lagged")
+	s.Revision, s.Available = r.policy()
 	r.fail("dial", s.Dial.UnmarshalText([]byte(fields["dial"])))
 	if r.err == nil {
 		s.Clock, r.err = clock(fields["clock"])
@@ -103,7 +104,7 @@ func (m *Mirror) Campaign(ctx context.Context, seen, next lease.Seat) error {
 
 // Renew shows that the leader lives.
 func (m *Mirror) Renew(ctx context.Context, e lease.Epoch, p lease.Pulse) error {
-	args := append([]any{decimal(e.Number), mark(e), "beat", decimal(p.Beat), "holders", strconv.Itoa(p.Holders)}, pulse(p.Instant, p.Wall)...)
+	args := append([]any{decimal(e.Number), mark(e), decimal(p.Revision), "beat", decimal(p.Beat), "holders", strconv.Itoa(p.Holders)}, pulse(p.Instant, p.Wall)...)
 	if p.Run != "" {
 		args = append(args, "run", p.Run)
 	}
@@ -111,7 +112,10 @@ func (m *Mirror) Renew(ctx context.Context, e lease.Epoch, p lease.Pulse) error 
 	if err != nil {
 		return err
 	}
-	_, _, err = words(reply, e)
+	word, _, err := words(reply, e)
+	if err == nil && word == "policy" {
+		err = lease.ErrPolicy
+	}
 	return err
 }
 
@@ -136,6 +140,14 @@ func mark(e lease.Epoch) string { return strconv.FormatUint(e.Mark, 16) }
 func dial(d lease.Dial) string {
 	text, _ := d.MarshalText() // which never fails
 	return string(text)
+}
+
+// revision is the field of the seat that names the policy.
+func revision(number uint64, available bool) string {
+	if available {
+		return decimal(number) + " available"
+	}
+	return decimal(number) + " strict"
 }
 
 func parseEpoch(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
@@ -180,6 +192,18 @@ func (r *reader) signed(name string) int64 {
 	n, err := strconv.ParseInt(r.fields[name], 10, 64)
 	r.fail(name, err)
 	return n
+}
+
+// policy reads what revision writes. There may be none.
+func (r *reader) policy() (number uint64, available bool) {
+	text, ok := r.fields["policy"]
+	if !ok {
+		return 0, false
+	}
+	digits, mode, _ := strings.Cut(text, " ")
+	number, err := strconv.ParseUint(digits, 10, 64)
+	r.fail("policy", err)
+	return number, mode == "available"
 }
 
 func (r *reader) doubt(name string) (d lease.Doubt) {

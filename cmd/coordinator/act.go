@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os/user"
+	"sync"
 	"time"
 
 	"ration/algo"
@@ -19,10 +20,15 @@ import (
 // answerWait is how long a leader may take to answer an act, beside --connect-wait.
 const answerWait = 2 * time.Second
 
-// doing is what commands have in common that change something.
+// doing is what commands have in common that do something to a key.
 type doing struct {
 	Reason string `help:"Why: for the log, and for refusals where it is a pause." placeholder:"TEXT"`
 	By     string `help:"Who does it, for the same. Without it the user's name." placeholder:"NAME"`
+	asking
+}
+
+// asking is what commands have in common that ask leaders to change something.
+type asking struct {
 	cli.Server
 	cli.Connection
 	cli.Logging
@@ -31,7 +37,7 @@ type doing struct {
 }
 
 // connected does something with a client of a cell whose status was told.
-func (c *doing) connected(ctx context.Context, s cli.Streams, who string, do func(context.Context, *bus.Client, *document) error) error {
+func (c *asking) connected(ctx context.Context, s cli.Streams, who string, do func(context.Context, *bus.Client, *document) error) error {
 	if err := c.Locate(&c.Connection, s); err != nil {
 		return err
 	}
@@ -98,17 +104,23 @@ func rounds(ctx context.Context, wait time.Duration, ask func(context.Context) (
 	}
 }
 
-// ask asks until somebody leads, for as long as a takeover takes.
+// ask asks the leader of the key.
 func (c *doing) ask(ctx context.Context, client *bus.Client, a lease.Act) (*acted, error) {
+	body, err := c.led(ctx, func(ctx context.Context) (json.RawMessage, error) { return client.Act(ctx, a) })
+	if err != nil {
+		return nil, err
+	}
+	told := &acted{}
+	return told, json.Unmarshal(body, told)
+}
+
+// led asks until somebody leads, for as long as a takeover takes.
+func (c *asking) led(ctx context.Context, ask func(context.Context) (json.RawMessage, error)) (json.RawMessage, error) {
 	const takeover, pause = time.Second, 20 * time.Millisecond
 	for until := time.Now().Add(min(takeover, c.ConnectWait)); ; {
-		body, err := client.Act(ctx, a)
-		if err == nil {
-			told := &acted{}
-			return told, json.Unmarshal(body, told)
-		}
+		body, err := ask(ctx)
 		if !errors.Is(err, lease.ErrNoCoordinator) && !errors.Is(err, lease.ErrStopped) || time.Now().After(until) {
-			return nil, err
+			return body, err
 		}
 		select {
 		case <-ctx.Done():
@@ -116,6 +128,33 @@ func (c *doing) ask(ctx context.Context, client *bus.Client, a lease.Act) (*acte
 		case <-time.After(pause):
 		}
 	}
+}
+
+// outcome is what became of the question to one partition.
+type outcome[T any] struct {
+	told T
+	err  error
+}
+
+// askAll asks the leaders of all partitions at once, and gives what became of each: one
+// that does not answer takes no time from the others.
+func askAll[T any](ctx context.Context, partitions int, wait time.Duration, ask func(context.Context, int) (json.RawMessage, error)) []outcome[T] {
+	all := make([]outcome[T], partitions)
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	var asking sync.WaitGroup
+	for n := range all {
+		asking.Go(func() {
+			o := &all[n]
+			body, err := ask(ctx, n)
+			if err == nil {
+				err = json.Unmarshal(body, &o.told)
+			}
+			o.err = err
+		})
+	}
+	asking.Wait()
+	return all
 }
 
 // by is who does it.
@@ -133,7 +172,7 @@ func (c *doing) by() string {
 // failed words what became of a question. Whether what it asks for was done is unknown then,
 // unless it was refused: nobody answers may be after somebody was told, and did not answer. An
 // empty whether is of a question that changes nothing.
-func (c *doing) failed(err error, whether, remedy string) error {
+func (c *asking) failed(err error, whether, remedy string) error {
 	late := errors.Is(err, context.DeadlineExceeded)
 	unknown := whether != "" && !refused(err)
 	switch {

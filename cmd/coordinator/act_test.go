@@ -99,7 +99,7 @@ func TestChargeThatMayHaveCountedNamesItsID(t *testing.T) {
 // TestChargeThatNobodyAnswersAfterAllNamesItsID: its leader went with the answer, and nobody
 // leads since.
 func TestChargeThatNobodyAnswersAfterAllNamesItsID(t *testing.T) {
-	c := &doing{where: "nats://n"}
+	c := &asking{where: "nats://n"}
 	c.Cell = "default"
 	err := c.failed(lease.ErrNoCoordinator, "it was done", "do it again with --id a")
 	require.ErrorContains(t, err, "NATS at nats://n has no coordinator in cell default")

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,7 +37,9 @@ type cell struct {
 	link  *link
 	admin *bus.Admin
 	// all is what is said when it leads all partitions.
-	all string
+	all  func(coordinator.InForce) string
+	file *policyFile
+	hup  chan os.Signal // asks for the file to be taken
 
 	began time.Time
 
@@ -50,7 +55,7 @@ type cell struct {
 func newCell(c *serveCommand, s *site, state *kept, l *link, voice *cli.Voice, after time.Duration) (*cell, error) {
 	id := strconv.FormatUint(rand.Uint64(), 36)
 	made := &cell{
-		site: s, voice: voice, link: l, began: time.Now(),
+		site: s, voice: voice, link: l, began: time.Now(), file: s.file, hup: make(chan os.Signal, 1),
 		balance: coordinator.NewBalance(coordinator.BalanceConfig{ID: id, After: after}),
 	}
 	made.admin = l.admin(bus.AdminConfig{Cell: s.cell, Partitions: len(s.parts), Name: s.name, Version: cli.Version(), Status: s.document})
@@ -109,6 +114,16 @@ func (c *cell) run(ctx context.Context) error {
 			return p.coord.Load().Run(ctx, func(ctx context.Context, l *coordinator.Leader) error { return c.serve(ctx, p, l) })
 		})
 	}
+	g.Go(func() error {
+		signal.Notify(c.hup, syscall.SIGHUP)
+		defer signal.Stop(c.hup)
+		c.file.watch(ctx, c.hup, c.voice, c.reform)
+		return nil
+	})
+	g.Go(func() error {
+		c.compare(ctx)
+		return nil
+	})
 	if c.site.standsBy {
 		g.Go(func() error {
 			c.share(ctx)
@@ -153,6 +168,7 @@ func (c *cell) serve(ctx context.Context, p *part, l *coordinator.Leader) error 
 		Version:    cli.Version(),
 		Status:     func(ctx context.Context, key lease.Key) (any, error) { return c.site.partition(ctx, p, key) },
 		Admin:      c.admin,
+		Apply:      func(ctx context.Context, p bus.Policy) (any, error) { return c.site.apply(ctx, l, p) },
 		ResetClock: func(ctx context.Context) (any, error) { return c.site.resetClock(ctx, l, log) },
 		Act:        func(ctx context.Context, a lease.Act) (any, error) { return c.site.act(ctx, l, a, log) },
 		Recalls:    l.AllRecalls,
@@ -181,7 +197,7 @@ func (c *cell) counted(p *part, by int) string {
 	switch {
 	case by < 0:
 	case c.led == len(c.site.parts):
-		return c.all
+		return c.all(p.inForce())
 	case c.site.standsBy:
 		return fmt.Sprintf("%s leads partition %d of cell %s, %d of %d", c.site.name, p.n, c.site.cell, c.led, len(c.site.parts))
 	}

@@ -72,7 +72,7 @@ func join(t *testing.T, url, name string, s *shared) *running {
 	r.stop = stop
 	r.cell, err = newCell(c, c.site(lease.Demo(), l), s.kept(), l, voice, 300*time.Millisecond)
 	require.NoError(t, err)
-	r.all = name + " leads all"
+	r.all = func(coordinator.InForce) string { return name + " leads all" }
 	go func() { r.ended <- r.run(ctx) }()
 	t.Cleanup(func() {
 		stop()
@@ -243,4 +243,51 @@ func TestWhatIsSaidHoldsNobodyUp(t *testing.T) {
 	<-said
 	require.True(t, free, "the lock is held while it is written")
 	require.Equal(t, 1, c.led)
+}
+
+// TestFileIsInForceWhereverSomebodyLeadsInTheEnd, unless a later policy is: what comes late
+// does not undo that.
+func TestFileIsInForceWhereverSomebodyLeadsInTheEnd(t *testing.T) {
+	server, err := bus.Embed("127.0.0.1:0")
+	require.NoError(t, err)
+	defer server.Close()
+	s := newShared()
+	away := errors.New("away")
+	s.fails[3].Store(&away)
+	r := join(t, server.URL(), "a", s)
+	eventually(t, "a leads three", func() bool { return r.leads() == 3 })
+	parse := func(limit string) *lease.Policy {
+		p, err := lease.ParsePolicy("p", []byte(policyText(limit)))
+		require.NoError(t, err)
+		return p
+	}
+	reform := func(p *lease.Policy) chan struct{} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r.reform(t.Context(), p)
+		}()
+		return done
+	}
+	in := func(p *lease.Policy, parts ...*part) func() bool {
+		return func() bool {
+			for _, part := range parts {
+				if part.inForce().Policy.String() != p.String() {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	first, second := parse("1/1s"), parse("2/1s")
+	one := reform(first)
+	eventually(t, "the first is in force where a leads", in(first, r.site.parts[:3]...))
+	two := reform(second)
+	eventually(t, "the second is", in(second, r.site.parts[:3]...))
+	<-one
+	require.Contains(t, r.told.String(), "a later policy is in force")
+	s.fails[3].Store(nil)
+	<-two
+	eventually(t, "the second is in force everywhere", in(second, r.site.parts...))
+	require.Equal(t, uint64(3), r.site.revision())
 }

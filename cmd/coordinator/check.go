@@ -65,8 +65,10 @@ type checkedLimit struct {
 	Line  int    `json:"line"`
 	Guard string `json:"guard"`
 	// Waits is who may wait, as the policy has it; empty for the coordinator's own bound.
-	Waits string        `json:"waits,omitempty"`
-	Rules []checkedRule `json:"rules"`
+	Waits string `json:"waits,omitempty"`
+	// Shadow says that its rules count and refuse nothing.
+	Shadow bool          `json:"shadow,omitempty"`
+	Rules  []checkedRule `json:"rules"`
 }
 
 type checkedPlan struct {
@@ -137,7 +139,7 @@ type fault struct {
 func checkedPolicy(file string, p *lease.Policy, now algo.Instant) checked {
 	c := checked{File: file, Good: true, Unknown: p.Unknown.String(), Mirror: p.Mirror.String()}
 	for _, l := range p.Limits {
-		limit := checkedLimit{Key: l.Pattern.String(), Line: l.Line, Guard: l.Guard.String()}
+		limit := checkedLimit{Key: l.Pattern.String(), Line: l.Line, Guard: l.Guard.String(), Shadow: l.Shadow}
 		if len(l.Waiting.Classes) > 0 {
 			limit.Waits = l.Waiting.String()
 		}
@@ -216,6 +218,9 @@ func printCheck(s cli.Streams, c checked) error {
 		}
 		if l.Waits != "" {
 			fmt.Fprintf(s.Out, "  line: %s\n", l.Waits)
+		}
+		if l.Shadow {
+			fmt.Fprintln(s.Out, "  in shadow: it counts what it would refuse, and refuses nothing")
 		}
 	}
 	for _, plan := range c.Plans {

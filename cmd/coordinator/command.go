@@ -16,6 +16,7 @@ const (
 type commands struct {
 	Serve       serveCommand       `cmd:"" default:"withargs" help:"Lead: grant leases under a policy (the default)."`
 	Check       checkCommand       `cmd:"" help:"Say what a policy means, its worst case, and what it costs."`
+	Apply       applyCommand       `cmd:"" help:"Put a policy into force, at once."`
 	Status      statusCommand      `cmd:"" help:"Show windows, holders, the line and the leader."`
 	Pause       pauseCommand       `cmd:"" help:"Grant nothing of a key and of what lies below it."`
 	Resume      resumeCommand      `cmd:"" help:"End a pause."`

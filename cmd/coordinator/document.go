@@ -28,6 +28,8 @@ type document struct {
 	Held       amount      `json:"held"`
 	// Classes are those of the policy, first drained first, in all lines together.
 	Classes []classState `json:"classes,omitempty"`
+	// Problem says what is wrong with the policy file of a coordinator, which is not taken.
+	Problem string `json:"policy_problem,omitempty"`
 	// Clock is there while calendar time and the wall clock differ.
 	Clock *clockState `json:"clock,omitempty"`
 	Keys  []keyState  `json:"keys"`
@@ -51,6 +53,8 @@ type partition struct {
 	N      int    `json:"n"`
 	Leader string `json:"leader"`
 	Epoch  uint64 `json:"epoch"`
+	// Policy is the revision of the policy in force.
+	Policy uint64 `json:"policy,omitempty"`
 	// Problem says why nothing is known of the partition, if so.
 	Problem string `json:"problem,omitempty"`
 	// Behind is there while promise 1 is off.
@@ -144,6 +148,10 @@ type windowState struct {
 	Free  *int64 `json:"free,omitempty"`
 	Held  int64  `json:"held"`
 	Spent int64  `json:"spent"`
+	// Shadow says that the rule binds nobody: held and spent may be more than the limit.
+	// WouldRefuse is what it would have refused of what was spent.
+	Shadow      bool  `json:"shadow,omitempty"`
+	WouldRefuse int64 `json:"would_refuse,omitempty"`
 	// FullIn is in how many nanoseconds all is free if nobody takes.
 	FullIn int64 `json:"full_in"`
 }
@@ -183,7 +191,7 @@ func newKeyState(k lease.KeyStatus, now algo.Instant) keyState {
 		ks.Key64 = []byte(k.Key)
 	}
 	for _, w := range k.Windows {
-		ws := windowState{Rule: w.Rule, Plan: w.Plan, Held: w.Held, Spent: w.Spent, FullIn: int64(w.Full)}
+		ws := windowState{Rule: w.Rule, Plan: w.Plan, Held: w.Held, Spent: w.Spent, Shadow: w.Shadow, WouldRefuse: w.WouldRefuse, FullIn: int64(w.Full)}
 		if w.Rule != algo.Unlimited.String() {
 			ws.Limit, ws.Free = &w.Limit, &w.Free
 		}

@@ -33,6 +33,9 @@ func (d drawing) draw(doc *document, key string) []byte {
 	}
 	fmt.Fprintf(&b, "%s\n", d.fit(fmt.Sprintf("%s %s %s; %s", cli.Plural(doc.Leases, "lease"), verb(doc.Leases, "holds", "hold"), amount{Tokens: doc.Held.Tokens, Slots: doc.Held.Slots},
 		cli.Plural(doc.Waiting, "request")+verb(doc.Waiting, " waits", " wait"))))
+	if doc.Problem != "" {
+		fmt.Fprintf(&b, "%s\n", d.fit("the policy file is not taken: "+doc.Problem))
+	}
 	for _, line := range append(behind(doc.Partitions), apart(doc.Clock)...) {
 		fmt.Fprintf(&b, "%s\n", d.fit(line))
 	}
@@ -92,6 +95,9 @@ func (d drawing) drawKey(b *bytes.Buffer, k *keyState, columns columns) {
 			bar = "  " + d.bar(w)
 		}
 		fmt.Fprintf(b, "%s%s%s\n", columns.left(cells), bar, columns.right(cells))
+		if w.Shadow {
+			fmt.Fprintln(b, d.fit(fmt.Sprintf("    in shadow: would have refused %d", w.WouldRefuse)))
+		}
 	}
 	for _, line := range append(d.classes(k.Classes), d.holders(k.Holders)...) {
 		fmt.Fprintln(b, line)

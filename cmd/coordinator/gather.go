@@ -109,8 +109,10 @@ func (s *site) partition(ctx context.Context, p *part, key lease.Key) (*document
 	d.Version = cli.Version()
 	d.State = s.state
 	d.Divided = len(s.parts)
-	d.Unknown = key != "" && s.policy.Unknown == lease.RefuseUnknown && len(s.policy.Match(key)) == 0
-	d.Partitions = []partition{{N: p.n, Leader: s.name, Epoch: l.Epoch().Number, Behind: newBehind(l)}}
+	d.Problem = s.file.problem()
+	force := l.Policy()
+	d.Unknown = key != "" && force.Policy.Unknown == lease.RefuseUnknown && len(force.Policy.Match(key)) == 0
+	d.Partitions = []partition{{N: p.n, Leader: s.name, Epoch: l.Epoch().Number, Policy: force.Revision, Behind: newBehind(l)}}
 	return d, nil
 }
 
@@ -122,6 +124,7 @@ func (s *site) gather(documents []*document) *document {
 	for _, d := range documents {
 		all.Partitions = append(all.Partitions, d.Partitions...)
 		all.Leader = cmp.Or(all.Leader, d.Leader)
+		all.Problem = cmp.Or(all.Problem, d.Problem)
 		all.Leases += d.Leases
 		all.Waiting += d.Waiting
 		all.addClasses(d.Classes)

@@ -16,11 +16,11 @@ func leadership(doc *document) []string {
 		state = ", state in memory"
 	}
 	if doc.Divided <= 1 {
-		var epoch uint64
+		var p partition
 		if len(doc.Partitions) > 0 {
-			epoch = doc.Partitions[0].Epoch
+			p = doc.Partitions[0]
 		}
-		return []string{fmt.Sprintf("%s leads cell %s, epoch %d%s", doc.Leader, doc.Cell, epoch, state)}
+		return []string{fmt.Sprintf("%s leads cell %s, epoch %d%s%s", doc.Leader, doc.Cell, p.Epoch, revisions(doc), state)}
 	}
 	if len(doc.Partitions) == 1 { // that of the key
 		p := doc.Partitions[0]
@@ -28,9 +28,9 @@ func leadership(doc *document) []string {
 		if p.Problem != "" {
 			return []string{of + ": " + p.Problem}
 		}
-		return []string{fmt.Sprintf("%s leads %s, epoch %d%s", p.Leader, of, p.Epoch, state)}
+		return []string{fmt.Sprintf("%s leads %s, epoch %d%s%s", p.Leader, of, p.Epoch, revisions(doc), state)}
 	}
-	lines := []string{fmt.Sprintf("cell %s has %s%s", doc.Cell, cli.Plural(doc.Divided, "partition"), state)}
+	lines := []string{fmt.Sprintf("cell %s has %s%s%s", doc.Cell, cli.Plural(doc.Divided, "partition"), revisions(doc), state)}
 	type who struct{ leader, problem string }
 	var order []who
 	numbers := map[who][]int{}
@@ -49,6 +49,24 @@ func leadership(doc *document) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// revisions tells the revision of the policy in force, or the lowest and the highest while
+// it is not the same everywhere.
+func revisions(doc *document) string {
+	low, high := uint64(0), doc.revision()
+	for _, p := range doc.Partitions {
+		if p.Policy > 0 && (low == 0 || p.Policy < low) {
+			low = p.Policy
+		}
+	}
+	switch {
+	case high == 0: // it is not told
+		return ""
+	case low != high:
+		return fmt.Sprintf(", policies %d to %d", low, high)
+	}
+	return fmt.Sprintf(", policy %d", high)
 }
 
 // ranges writes rising numbers, those that follow each other as a range.

@@ -30,6 +30,8 @@ var (
 	metricDivided   = whole("partitions", "Partitions of the cell, whoever leads them.")
 	metricLeading   = metric("leading", "1 if this coordinator leads.")
 	metricEpoch     = metric("epoch", "Number of the leadership.")
+	metricPolicy    = metric("policy_revision", "Revision of the policy in force.")
+	metricFile      = whole("policy_file_ok", "Whether the policy file of this coordinator is one: while it is missing or wrong, at 0, the policy in force stays.")
 	metricConnected = whole("nats_connected", "1 if NATS is there.")
 	metricRefused   = metric("requests_refused_total", "Requests refused, by the code of the reason.", "reason")
 	metricKeys      = metric("keys", "Limited keys in memory.")
@@ -51,6 +53,7 @@ var measured = []struct {
 	{metric("tokens_returned_total", "Tokens that came back unspent."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Returned }},
 	{metric("tokens_expired_total", "Tokens counted as spent because nobody was heard of."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Expired }},
 	{metric("tokens_overspent_total", "Tokens that calls used beyond what they had asked for: debt of their limits."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.Overspent }},
+	{metric("would_refuse_total", "Tokens and units that were spent and a limit in shadow would have refused."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.WouldRefuse }},
 	{metric("tokens_held", "Tokens that leases hold."), prometheus.GaugeValue, func(s *lease.Status) int64 { return s.Held.Tokens }},
 	{metric("slots_granted_total", "Slots granted."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.SlotsGranted }},
 	{metric("slots_freed_total", "Slots that came back with the upstream's answer."), prometheus.CounterValue, func(s *lease.Status) int64 { return s.Stats.SlotsFreed }},
@@ -90,7 +93,7 @@ func metricsHandler(s *site) http.Handler {
 
 // Describe gives what Collect may send.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricConnected, metricRefused, metricKeys, metricBehind, metricBehindFor, metricUnrecorded,
+	for _, d := range []*prometheus.Desc{metricBuild, metricDivided, metricLeading, metricEpoch, metricPolicy, metricFile, metricConnected, metricRefused, metricKeys, metricBehind, metricBehindFor, metricUnrecorded,
 		metricClassWaiting, metricClassGranted, metricClassRefused} {
 		to <- d
 	}
@@ -105,6 +108,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	gauge := gauges(to)
 	gauge(metricBuild, 1, cli.Version(), runtime.Version())
 	gauge(metricConnected, number(c.site.connected()))
+	gauge(metricFile, number(c.site.file.problem() == ""))
 	gauge(metricDivided, float64(len(c.site.parts)))
 	for _, p := range c.site.parts {
 		p.collect(to)
@@ -125,6 +129,7 @@ func (p *part) collect(to chan<- prometheus.Metric) {
 		return
 	}
 	gauge(metricEpoch, float64(leader.Epoch().Number), n)
+	gauge(metricPolicy, float64(leader.Policy().Revision), n)
 	p.collectBehind(leader, to)
 	status, err := p.summary(context.Background())
 	if err != nil {

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"ration/bus"
@@ -56,7 +54,7 @@ func (c *resetCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams
 func (c *resetCommand) resetClock(ctx context.Context, s cli.Streams) error {
 	return c.connected(ctx, s, "coordinator reset", func(ctx context.Context, client *bus.Client, d *document) error {
 		var failures []error
-		for n, o := range resetAll(ctx, max(1, d.Divided), c.ConnectWait+answerWait, client.ResetClock) {
+		for n, o := range askAll[clockReset](ctx, max(1, d.Divided), c.ConnectWait+answerWait, client.ResetClock) {
 			of := ""
 			if d.Divided > 1 {
 				of = fmt.Sprintf("partition %d: ", n)
@@ -65,37 +63,10 @@ func (c *resetCommand) resetClock(ctx context.Context, s cli.Streams) error {
 				failures = append(failures, fmt.Errorf("%s%w", of, c.failed(o.err, "it took its clock", "do it again")))
 				continue
 			}
-			fmt.Fprintf(s.Out, "%s%s\n", of, o.reset)
+			fmt.Fprintf(s.Out, "%s%s\n", of, o.told)
 		}
 		return errors.Join(failures...)
 	})
-}
-
-// resetOutcome is what became of the question to one partition.
-type resetOutcome struct {
-	reset clockReset
-	err   error
-}
-
-// resetAll asks the leaders of all partitions at once, and gives what became of each: one
-// that does not answer takes no time from the others.
-func resetAll(ctx context.Context, partitions int, wait time.Duration, ask func(context.Context, int) (json.RawMessage, error)) []resetOutcome {
-	all := make([]resetOutcome, partitions)
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	var asking sync.WaitGroup
-	for n := range all {
-		asking.Go(func() {
-			o := &all[n]
-			body, err := ask(ctx, n)
-			if err == nil {
-				err = json.Unmarshal(body, &o.reset)
-			}
-			o.err = err
-		})
-	}
-	asking.Wait()
-	return all
 }
 
 // clockReset is what a leader answers that has taken its wall clock.

@@ -27,7 +27,7 @@ func TestResetSaysWhatItChanged(t *testing.T) {
 func TestPartitionThatHangsTakesNoOthersTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		no := errors.New("no")
-		all := resetAll(t.Context(), 5, time.Second, func(ctx context.Context, n int) (json.RawMessage, error) {
+		all := askAll[clockReset](t.Context(), 5, time.Second, func(ctx context.Context, n int) (json.RawMessage, error) {
 			switch n {
 			case 1:
 				<-ctx.Done()
@@ -39,10 +39,10 @@ func TestPartitionThatHangsTakesNoOthersTime(t *testing.T) {
 			}
 			return json.RawMessage(fmt.Sprintf(`{"moved": %d}`, n)), ctx.Err()
 		})
-		require.Equal(t, resetOutcome{reset: clockReset{Moved: 0}}, all[0])
+		require.Equal(t, outcome[clockReset]{told: clockReset{Moved: 0}}, all[0])
 		require.ErrorIs(t, all[1].err, context.DeadlineExceeded)
 		require.ErrorIs(t, all[2].err, no)
 		require.Error(t, all[3].err)
-		require.Equal(t, resetOutcome{reset: clockReset{Moved: 4}}, all[4])
+		require.Equal(t, outcome[clockReset]{told: clockReset{Moved: 4}}, all[4])
 	})
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
+	"syscall"
 
 	"ration/cmd/internal/cli"
+	"ration/coordinator"
 	"ration/lease"
 )
 
@@ -27,7 +30,7 @@ type serveCommand struct {
 
 // Help is the part of the help below the flags' summary.
 func (*serveCommand) Help() string {
-	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With --redis any number stand by for each other, and with --partitions they share the tenants. With NATS_URL or NATS_CONTEXT set it joins that NATS system, as with --nats, unless --listen is given. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
+	return `Leads under a policy and grants leases. Start one for each cell: it refuses to start where somebody leads its cell already. With --redis any number stand by for each other, and with --partitions they share the tenants. With NATS_URL or NATS_CONTEXT set it joins that NATS system, as with --nats, unless --listen is given. The policy in force outlives coordinators with the state: a file counts when it changes, or with SIGHUP, and not when a coordinator starts. SIGTERM or SIGINT drains and exits with 0; a second signal ends it at once.
 
 Example:
 
@@ -52,7 +55,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	if err := c.check(); err != nil {
 		return err
 	}
-	soft, hard, restore := cli.Catch(ctx)
+	soft, hard, restore := cli.Catch(ctx, syscall.SIGHUP)
 	defer restore()
 	cli.DieOn(hard)
 
@@ -88,7 +91,13 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 	if site.standsBy {
 		voice.Log.Info(fmt.Sprintf("%s stands by for cell %s%s (%s); %s", c.Name, c.Cell, c.divided(", "), origin, where))
 	}
-	cell.all = fmt.Sprintf("%s leads cell %s%s under %s (%s); %s", c.Name, c.Cell, c.divided(", all "), origin, cli.Plural(len(policy.Limits), "limit"), where)
+	cell.all = func(p coordinator.InForce) string {
+		under := origin
+		if p.Policy.String() != policy.String() {
+			under = fmt.Sprintf("policy revision %d", p.Revision)
+		}
+		return fmt.Sprintf("%s leads cell %s%s under %s (%s); %s", c.Name, c.Cell, c.divided(", all "), under, cli.Plural(len(p.Policy.Limits), "limit"), where)
+	}
 	if err = cell.run(soft); err == nil {
 		voice.Log.Info(fmt.Sprintf("%v: drained and stopped", context.Cause(soft)))
 	}
@@ -97,7 +106,8 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 
 // site is what this process knows of itself, before it leads anything.
 func (c *serveCommand) site(p *lease.Policy, l *link) *site {
-	s := &site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: p, connected: l.connected}
+	s := &site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: p, connected: l.connected,
+		file: newPolicyFile(cmp.Or(c.Policy, defaultPolicy))}
 	if s.standsBy {
 		s.ask = func(ctx context.Context, n int, key lease.Key) ([]byte, error) {
 			return l.client.PartitionStatus(ctx, n, key)

@@ -17,7 +17,8 @@ type site struct {
 	state string // where it is kept: memory, disk or redis
 	// standsBy says that another one may lead.
 	standsBy bool
-	policy   *lease.Policy
+	policy   *lease.Policy // of the file, when it started
+	file     *policyFile
 	// connected says that NATS is there now.
 	connected func() bool
 	// ask asks whoever leads a partition for its status; nil where nobody else can.

@@ -154,7 +154,10 @@ func (c Contract) limits(keys []lease.Key) (all []limit) {
 	return all
 }
 
-func (c Contract) policy() string {
+func (c Contract) policy() string { return c.policyOf(c.Rules) }
+
+// policyOf is the policy of the contract with other rules of its keys.
+func (c Contract) policyOf(rules string) string {
 	guard := ""
 	if c.Guard > 0 {
 		guard = fmt.Sprintf(", guard: %v", c.Guard)
@@ -163,12 +166,12 @@ func (c Contract) policy() string {
 		guard += ", line: " + c.Line
 	}
 	limits := ""
-	for _, l := range []struct{ key, rules string }{{string(c.key("{name}")), c.Rules}, {above, c.Above}, {beside, c.Beside}} {
+	for _, l := range []struct{ key, rules string }{{string(c.key("{name}")), rules}, {above, c.Above}, {beside, c.Beside}} {
 		if l.rules != "" {
 			limits += fmt.Sprintf("{key: %q, rules: [%s]%s}, ", l.key, l.rules, guard)
 		}
 	}
-	return "limits: [" + limits + `{key: junk, rules: [unlimited]}, {key: "junk/{k}", rules: [5/2s]}]`
+	return "limits: [" + limits + `{key: junk, rules: [3/1s, 8/2s fixed], shadow: true}, {key: "junk/{k}", rules: [5/2s]}]`
 }
 
 // concurrent says that a call on a key needs a slot.

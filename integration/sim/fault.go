@@ -29,6 +29,9 @@ var faults = []string{
 	// Of turns of which it was not known whether they are recorded: what had become of them.
 	"outcome unknown", "unknown, and was applied then", "unknown, and had been applied", "unknown, and came to a gap",
 	"unknown, and the store had lost it", "unknown, and was fenced",
+	// Of policies.
+	"policy changed", "rule removed", "rule added", "limit lowered", "same policy again", "policy changed back",
+	"takeover under a changed policy", "judged by another policy",
 	// Of wall clocks.
 	"wall clock set ahead", "wall clock set back", "wall clock set right", "wall clock set past a boundary",
 	"wall clock set within a period", "takeover under another wall clock", "store's wall clock set",

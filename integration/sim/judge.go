@@ -15,6 +15,9 @@ import (
 func (w *World) judge(seed uint64, c Contract, keys []lease.Key) []oracle.Violation {
 	var found []oracle.Violation
 	for _, l := range c.limits(keys) {
+		if l.rules == "" {
+			continue
+		}
 		rules := oracle.MustRules(l.rules)
 		spends := slices.DeleteFunc(slices.Clone(w.spends), func(s oracle.Spend) bool {
 			return s.Cost == 0 && s.Units == nil || !l.counts(lease.Key(s.Key))

@@ -32,6 +32,7 @@ type lessor struct {
 	busy    bool        // a turn is being loaded or recorded
 	in      []lease.Message
 	acts    []told
+	reforms []*lease.Policy // that wait for a turn
 	turning bool
 	wakes   uint64 // tells a wake that a later one has replaced
 
@@ -40,7 +41,8 @@ type lessor struct {
 	replies map[lease.Ticket]func(lease.Reply)
 	keys    map[lease.Ticket]lease.Key // of requests that are not answered
 
-	policy   *lease.Policy
+	policy   *lease.Policy       // of its file
+	known    coordinator.InForce // as far as it knows
 	config   lease.Config
 	givenUp  map[string]bool // ids that were acknowledged as given up, by this leader
 	past     []lease.Stats   // of ledgers that are gone
@@ -59,6 +61,7 @@ func newLessor(s *site, p *lease.Policy, cfg lease.Config, ppm int64) *lessor {
 		givenUp: map[string]bool{},
 	}
 	l.candidate = newCandidate()
+	l.known.Policy = p
 	return l
 }
 
@@ -72,6 +75,7 @@ func (l *lessor) crash(down time.Duration) {
 	l.life++
 	l.pauseAt, l.paused = l.world.now, l.world.now+down
 	l.candidate = newCandidate()
+	l.known = coordinator.InForce{Policy: l.policy}
 	l.booted()
 	l.after(0, l.stand)
 }

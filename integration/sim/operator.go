@@ -166,9 +166,9 @@ func (l *lessor) ordered(t *lease.Turn, all []performed) (recorded []func()) {
 }
 
 // room says that a charge breaks no limit by itself: all of it is free, and the coordinator has
-// led for so long that it knows what is.
+// led for so long that it knows what is. While a policy changes it is judged by none.
 func (l *lessor) room(a lease.Act, now algo.Instant) bool {
-	if l.world.calm || l.world.now-l.led < 2*time.Second {
+	if l.world.calm || l.world.now-l.led < 2*time.Second || !l.site.reforms.told(l) {
 		return false
 	}
 	for _, k := range l.ledger.Status(now, a.Key).Keys {

@@ -57,8 +57,10 @@ func Run(seed uint64) Verdict {
 	newStranger(w, l, keys).begin()
 	newOperator(w, l).begin()
 	w.trouble(l, fleet)
+	l.reforms.begin(l, c)
 	w.run(faultyFor)
 	w.calm = true
+	l.reforms.back()
 	for _, x := range l.all {
 		l.walls.right(x)
 	}
@@ -118,7 +120,7 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, s *site, f
 			v.Stranded = append(v.Stranded, fmt.Sprintf("a call on %s never ended", w.spends[i].Key))
 		}
 	}
-	v.Violations = w.judge(seed, c, fleet[0].keys)
+	v.Violations = append(w.judge(seed, s.reforms.always(), fleet[0].keys), s.reforms.judge(fleet[0].keys)...)
 	for _, l := range s.all {
 		v.Stranded = append(v.Stranded, l.unlawful...)
 	}

@@ -15,6 +15,7 @@ type site struct {
 	all      []*lessor
 	holders  map[lease.Holder]*holder
 	walls    walls
+	reforms  reforms
 	steady   bool // nobody takes over, since windows begin by ledger time
 	pauses   pauses
 	granted  map[string]bool // ids, with their keys

@@ -63,14 +63,15 @@ func (l *lessor) consider(seen lease.Seat) bool {
 func (l *lessor) lead(seat lease.Seat) {
 	l.world.count("takeover")
 	l.tookOver()
-	l.ledger = lease.NewLedger(l.policy, l.config)
-	l.course = coordinator.NewCourse(seat, l.ledger)
+	l.force(seat)
+	l.ledger = lease.NewLedger(l.known.Policy, l.config)
+	l.course = coordinator.NewCourse(seat, l.ledger, l.known.Revision)
 	l.led, l.began, l.origin = l.world.now, l.elapsed(), seat.Pulse.Instant
 	if l.site.steady {
 		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
 	}
 	l.heardAt, l.pulse, l.later = l.elapsed(), lease.Pulse{}, 0
-	l.in, l.acts, l.busy, l.unknown, l.applied = nil, nil, false, nil, 0
+	l.in, l.acts, l.busy, l.unknown, l.applied, l.reforms = nil, nil, false, nil, 0, nil
 	clear(l.givenUp)
 	led := l.course
 	l.after(l.world.between(0, 5*time.Millisecond), func() {
@@ -80,6 +81,17 @@ func (l *lessor) lead(seat lease.Seat) {
 		}
 	})
 	l.after(renewEvery, func() { l.renew(led) })
+}
+
+// force finds the policy that is in force, which the store tells at once.
+func (l *lessor) force(seat lease.Seat) {
+	var err error
+	l.known, err = coordinator.Force(seat, l.known, func() (lease.PolicyRecord, error) {
+		return l.site.store.memory.Policy(context.Background())
+	})
+	if err != nil {
+		l.say("the policy in force: %v", err)
+	}
 }
 
 // depose ends a leadership whose seat is lost: nothing of it is answered any more.
@@ -121,6 +133,7 @@ func (l *lessor) renew(led *coordinator.Course) {
 	}
 	l.pulse.Beat++
 	l.pulse.Instant, l.pulse.Wall = l.instant(), l.wall()
+	_, l.pulse.Revision = l.ledger.Policy()
 	pulse, epoch := l.pulse, led.Epoch()
 	l.pulse.Run = ""
 	l.site.store.call(&l.host, func(ctx context.Context, m *coordinator.Memory) error {
@@ -128,6 +141,8 @@ func (l *lessor) renew(led *coordinator.Course) {
 	}, func(err error) {
 		switch {
 		case l.course != led || led.Epoch() != epoch:
+		case errors.Is(err, lease.ErrPolicy):
+			l.say("goes by policy %d, and another is in force", pulse.Revision)
 		case errors.Is(err, lease.ErrFenced):
 			l.world.count("renewal is fenced")
 			l.turn()

@@ -15,6 +15,7 @@ func (l *lessor) turn() {
 	l.busy, l.turning = true, false
 	in, acts := l.in, l.acts
 	l.in, l.acts = nil, nil
+	l.reform()
 	l.load(l.ledger.Unloaded(in, about(acts)...), func() { l.step(in, acts) })
 }
 
@@ -38,6 +39,7 @@ func (l *lessor) step(in []lease.Message, acts []told) {
 }
 
 func (l *lessor) deliver(t *lease.Turn) {
+	l.site.reforms.delivered(l)
 	late := l.instant().Sub(t.Instant) > l.config.TokenTTL/2
 	if late {
 		l.ledger.TakeBack(t)

@@ -38,7 +38,7 @@ func anyChange(random *rand.Rand, have map[lease.Key]lease.Record) lease.Change 
 	case 1:
 		c.Whole = true
 	case 2:
-		c.Stale = true
+		c.Stale, c.Since = true, uint64(random.IntN(2))
 	}
 	before := have[c.Key]
 	for _, rule := range []string{"10/1s", "500/1m unit=tokens", "4 concurrent"} {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Mirror) {
 		"records are given back to the last bit":      records,
 		"all keys are found":                          keys,
 		"a sound mirror is in no doubt":               sound,
+		"the policy is in force beyond its leader":    policy,
 		"a turn of many keys and leases is one thing": large,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
@@ -186,6 +188,42 @@ func sound(t *testing.T, m Mirror) {
 	require.NoError(t, m.Apply(t.Context(), &lease.Turn{Epoch: e, Seq: 2, Sound: true}))
 	require.Zero(t, look(t, m).Lost)
 	require.Zero(t, look(t, m).Lagged)
+}
+
+func policy(t *testing.T, m Mirror) {
+	ctx := t.Context()
+	none, err := m.Policy(ctx)
+	require.NoError(t, err)
+	require.Zero(t, none)
+	e := Win(t, m, Seat(1))
+	require.Zero(t, look(t, m).Revision)
+	apply := func(seq uint64, p *lease.PolicyRecord) {
+		t.Helper()
+		require.NoError(t, m.Apply(ctx, &lease.Turn{Epoch: e, Seq: seq, Policy: p, Changes: []lease.Change{change("k")}}))
+	}
+	in := func(want lease.PolicyRecord) {
+		t.Helper()
+		got, err := m.Policy(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, lease.PolicyRecord{Revision: got.Revision, Text: got.Text, Available: look(t, m).Available})
+		require.Equal(t, want.Revision, look(t, m).Revision)
+	}
+	first := lease.PolicyRecord{Revision: 1, Text: "limits: [{key: \"ä\x01\", rules: [1/1s]}]\r\n"}
+	apply(1, &first)
+	in(first)
+	require.NoError(t, m.Renew(ctx, e, lease.Pulse{Revision: 1}))
+	second := lease.PolicyRecord{Revision: 12, Text: strings.Repeat("# long\n", 100_000), Available: true}
+	apply(2, &second)
+	in(second)
+	apply(3, nil)
+	in(second)
+	require.ErrorIs(t, m.Renew(ctx, e, lease.Pulse{Beat: 99, Revision: 11}), lease.ErrPolicy)
+	require.NotEqual(t, uint64(99), look(t, m).Pulse.Beat, "who goes by another policy does not live on")
+	require.NoError(t, m.Renew(ctx, e, lease.Pulse{Revision: 12}))
+	require.NoError(t, m.Renew(ctx, e, lease.Pulse{Revision: 13}), "one that is on its way")
+	e = Win(t, m, Seat(2))
+	in(second)
+	require.NotEmpty(t, load(t, m, e, "k").Windows)
 }
 
 func change(key lease.Key) lease.Change {

@@ -21,7 +21,7 @@ func (w *Writer) Fields(c *lease.Change, epoch uint64, set func(field, value str
 	}
 	w.text, w.ends = w.text[:0], w.ends[:0]
 	if c.Stale {
-		epoch = 0
+		epoch = c.Since
 	}
 	w.epoch(epoch)
 	for i := range c.Windows {

@@ -2,13 +2,13 @@
 -- nothing up, and the number of the turn comes last, so that one that broke off half
 -- way is made whole by saying it again.
 -- KEYS[1]     the seat
--- KEYS[2..]   the records
+-- KEYS[2..]   the records, and the policy where it has changed
 -- ARGV[1..2]  epoch and mark of the leader
 -- ARGV[3..4]  the number of the turn, and of the one before
 -- ARGV[5]     how many arguments of the seat's fields and their values follow
 -- then        these, and for each record
 --             what: change, whole (nothing else stays) or gone
---             for how many milliseconds it is kept
+--             for how many milliseconds it is kept, 0 for ever
 --             how many fields go, and how many arguments of fields and values are set
 --             these fields, and these arguments
 -- gives       applied, already, gap with the number of the last turn, or fenced with the
@@ -45,7 +45,9 @@ for i = 2, #KEYS do
   if what ~= 'gone' then
     each('HDEL', KEYS[i], at, at + drops - 1)
     each('HSET', KEYS[i], at + drops, at + drops + sets - 1)
-    redis.call('PEXPIRE', KEYS[i], keep)
+    if keep ~= '0' then
+      redis.call('PEXPIRE', KEYS[i], keep)
+    end
   end
   at = at + drops + sets
 end

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -31,13 +32,14 @@ func (s *Signal) Code() int { return 128 + int(s.Number) }
 // Catch gives two contexts: soft ends with the first SIGINT, SIGTERM or SIGHUP,
 // hard with the second, both with a *Signal as their cause. SIGPIPE is ignored
 // meanwhile: who reads what is said here may go, and the write fails. Calling
-// restore lets signals act again as they do by default, and ends both.
-func Catch(ctx context.Context) (soft, hard context.Context, restore func()) {
+// restore lets signals act again as they do by default, and ends both. The others are for
+// somebody else.
+func Catch(ctx context.Context, others ...os.Signal) (soft, hard context.Context, restore func()) {
 	hard, endHard := context.WithCancelCause(ctx)
 	soft, endSoft := context.WithCancelCause(hard)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) && !slices.Contains(others, os.Signal(syscall.SIGHUP)) { // as nohup has it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	pipes := make(chan os.Signal, 1)

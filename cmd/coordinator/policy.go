@@ -40,6 +40,11 @@ func choosePolicy(file string) (p *lease.Policy, origin string, err error) {
 // readPolicy reads the policy of a file.
 func readPolicy(file string) (*lease.Policy, error) {
 	text, err := readBounded(file)
+	return parsePolicy(file, text, err)
+}
+
+// parsePolicy gives the policy of the text of a file, or says why there is none.
+func parsePolicy(file string, text []byte, err error) (*lease.Policy, error) {
 	switch {
 	case file == "":
 		return nil, cli.Misuse("the name of the policy file is empty; give one")
@@ -49,6 +54,8 @@ func readPolicy(file string) (*lease.Policy, error) {
 		return nil, fmt.Errorf("policy %s: it is a folder; name the file in it", file)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("policy %s: reading it is not permitted; allow it, or run as who may", file)
+	case errors.Is(err, errOnce):
+		return nil, fmt.Errorf("policy %s: %w; change the policy with coordinator apply", file, err)
 	case err != nil:
 		return nil, fmt.Errorf("policy %s: %w; name a file that can be read", file, err)
 	}
@@ -67,6 +74,17 @@ func readBounded(file string) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxPolicy))
 }
+
+// readAgain reads a file that can be read again and again: a pipe would hang.
+func readAgain(file string) ([]byte, error) {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, errOnce
+	}
+	return readBounded(file)
+}
+
+// errOnce says that a policy file is none that could change.
+var errOnce = errors.New("it is no file that can be read again")
 
 // errMissing says that a policy file does not exist.
 var errMissing = errors.New("there is no such file; write it, or check the path")

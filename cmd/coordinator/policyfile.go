@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -24,8 +23,8 @@ const (
 
 // policyFile is a file whose content counts when it changes. It is looked at again and
 // again, by its name: whoever renames another file over it, or turns a link elsewhere, has
-// changed it. What there is at first does not count, nor does what is missing, empty,
-// wrong, or still being written.
+// changed it. What was read at first does not count, nor does what is missing, empty,
+// wrong, or still being written. A pipe is read once, and never changes.
 type policyFile struct {
 	name  string
 	first string // what there was at first
@@ -42,11 +41,15 @@ type policyFile struct {
 // nothing is no content of a file.
 const nothing = "\x00"
 
-func newPolicyFile(name string) *policyFile {
-	f := &policyFile{name: name, read: readBounded, told: nothing}
+// newPolicyFile gives the file that was read as p.
+func newPolicyFile(name string, p *lease.Policy) *policyFile {
+	f := &policyFile{name: name, read: readAgain, taken: nothing, seen: nothing, told: nothing}
 	f.wrong.Store("")
 	f.first = f.content()
-	f.taken, f.seen = f.first, f.first
+	now, err := lease.ParsePolicy(name, []byte(f.first))
+	if strings.HasPrefix(f.first, nothing) || err == nil && now.String() == p.String() { // else it has changed already
+		f.taken, f.seen = f.first, f.first
+	}
 	return f
 }
 
@@ -89,8 +92,9 @@ func (f *policyFile) look(now time.Time) (*lease.Policy, error) {
 }
 
 // content is what is in the file, or why it cannot be read.
-func (f *policyFile) content() string {
-	text, err := f.read(f.name)
+func (f *policyFile) content() string { return content(f.read(f.name)) }
+
+func content(text []byte, err error) string {
 	if err != nil {
 		return nothing + err.Error() // which no policy is
 	}
@@ -114,14 +118,9 @@ func (f *policyFile) settled(now time.Time) bool {
 
 // take reads the file at once.
 func (f *policyFile) take() (*lease.Policy, error) {
-	text := f.content()
-	p, err := lease.ParsePolicy(f.name, []byte(text))
-	switch {
-	case strings.HasPrefix(text, nothing):
-		_, err = readPolicy(f.name) // says what to do about it
-	case err != nil:
-		err = fmt.Errorf("policy %s is refused:\n%w", f.name, err)
-	}
+	raw, err := f.read(f.name)
+	text := content(raw, err)
+	p, err := parsePolicy(f.name, raw, err)
 	if err != nil {
 		f.seen, f.told = text, text
 		f.wrong.Store(err.Error())

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -28,7 +30,11 @@ type written struct {
 func policyText(limit string) string { return "limits: [{key: k, rules: [" + limit + "]}]\n" }
 
 func newWritten(t *testing.T, name string) *written {
-	return &written{policyFile: newPolicyFile(name), t: t, now: time.Now()}
+	p, err := readPolicy(name)
+	if !errors.Is(err, errMissing) {
+		require.NoError(t, err)
+	}
+	return &written{policyFile: newPolicyFile(name, p), t: t, now: time.Now()}
 }
 
 // pass lets the file be looked at for some time.
@@ -116,6 +122,46 @@ func TestFileIsWhatItsNameLeadsTo(t *testing.T) {
 	require.Empty(t, w.wrong)
 }
 
+// TestFileThatHasChangedSinceItWasReadCounts: the start may have waited for NATS meanwhile.
+func TestFileThatHasChangedSinceItWasReadCounts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ration.yaml")
+	read, err := lease.ParsePolicy(name, []byte(policyText("1/1s")))
+	require.NoError(t, err)
+	for text, want := range map[string]string{policyText("1/1s"): "", policyText("2/1s"): "2/1s", "limits: [": name + ":1:"} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		w := &written{policyFile: newPolicyFile(name, read), t: t, now: time.Now()}
+		w.pass(stableFor)
+		require.Empty(t, w.taken)
+		w.pass(5 * time.Second)
+		switch {
+		case len(w.wrong) == 1:
+			require.ErrorContains(t, w.wrong[0], want)
+		default:
+			require.Equal(t, want, strings.Join(w.taken, ", "))
+		}
+	}
+}
+
+// TestPipeIsReadOnce: who reads it again waits for ever; one that a file takes the place of
+// has changed.
+func TestPipeIsReadOnce(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ration.yaml")
+	require.NoError(t, syscall.Mkfifo(name, 0o600))
+	read, err := lease.ParsePolicy(name, []byte(policyText("1/1s")))
+	require.NoError(t, err)
+	w := &written{policyFile: newPolicyFile(name, read), t: t, now: time.Now()}
+	w.pass(5 * time.Second)
+	require.Empty(t, w.wrong)
+	require.False(t, w.differs(read))
+	_, err = w.take()
+	require.ErrorContains(t, err, "it is no file that can be read again; change the policy with coordinator apply")
+	require.NoError(t, os.Remove(name))
+	w.write(policyText("2/1s"))
+	w.pass(5 * time.Second)
+	require.Equal(t, []string{"2/1s"}, w.taken)
+	require.Empty(t, w.wrong)
+}
+
 // TestMissingDefaultFileIsNoProblem: who starts with the demo policy may write one later.
 func TestMissingDefaultFileIsNoProblem(t *testing.T) {
 	w := newWritten(t, filepath.Join(t.TempDir(), "ration.yaml"))
@@ -130,7 +176,7 @@ func TestMissingDefaultFileIsNoProblem(t *testing.T) {
 func TestTakenAtOnceWhenAsked(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ration.yaml")
 	require.NoError(t, os.WriteFile(name, []byte(policyText("1/1s")), 0o600))
-	f := newPolicyFile(name)
+	f := newWritten(t, name)
 	p, err := f.take()
 	require.NoError(t, err)
 	require.Equal(t, lease.RefuseUnknown, p.Unknown)

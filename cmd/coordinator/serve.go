@@ -107,7 +107,7 @@ func (c *serveCommand) run(ctx context.Context, in *cli.Invocation, s cli.Stream
 // site is what this process knows of itself, before it leads anything.
 func (c *serveCommand) site(p *lease.Policy, l *link) *site {
 	s := &site{name: c.Name, cell: c.Cell, state: c.word(), standsBy: c.Redis != "", policy: p, connected: l.connected,
-		file: newPolicyFile(cmp.Or(c.Policy, defaultPolicy))}
+		file: newPolicyFile(cmp.Or(c.Policy, defaultPolicy), p)}
 	if s.standsBy {
 		s.ask = func(ctx context.Context, n int, key lease.Key) ([]byte, error) {
 			return l.client.PartitionStatus(ctx, n, key)

@@ -113,6 +113,7 @@ func (c *Coordinator) renew(ctx context.Context, l *Leader) error {
 		err := c.within(ctx, func(ctx context.Context) error { return c.config.Elector.Renew(ctx, epoch, pulse) })
 		switch {
 		case l.Epoch() != epoch: // won anew meanwhile
+		case errors.Is(err, lease.ErrPolicy) && l.revision.Load() > pulse.Revision: // its own change has come first
 		case errors.Is(err, lease.ErrPolicy):
 			return err
 		case errors.Is(err, lease.ErrFenced), errors.Is(err, lease.ErrLost): // the next turn finds by whom: it may be its own bid, unheard

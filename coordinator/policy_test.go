@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,4 +190,118 @@ func TestChangeWaitsUntilTheMirrorHasCaughtUp(t *testing.T) {
 			require.Equal(t, int64(17), free(ctx, t, l))
 		})
 	})
+}
+
+// TestNobodyIsGrantedMoreOnceTheChangeIsTold (B100): 10 of a million are used, and a hundred ask
+// while it becomes one.
+func TestNobodyIsGrantedMoreOnceTheChangeIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(t, `limits: [{key: k, rules: [1000000/1d]}]`)
+		memory := coordinator.NewMemory()
+		cfg.Mirror, cfg.Elector = memory, memory
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			for seq := range uint64(10) {
+				granted(ctx, t, l, request(seq+1, 0))
+			}
+			var told atomic.Bool
+			var before, after atomic.Int64
+			var callers sync.WaitGroup
+			for n := range 100 {
+				r := request(0, 0)
+				r.ID.Holder.Name = fmt.Sprint("holder", n)
+				callers.Go(func() {
+					for asked := 0; asked < 10; r.ID.Seq++ {
+						count := &before
+						if told.Load() {
+							asked, count = asked+1, &after
+						}
+						a, err := l.Acquire(ctx, r)
+						if err != nil {
+							t.Error(err)
+						}
+						if a.Outcome == lease.Granted {
+							count.Add(1)
+						}
+					}
+				})
+			}
+			_, err := l.Change(ctx, ruled(t, "1/1d"), 0)
+			told.Store(true)
+			require.NoError(t, err)
+			callers.Wait()
+			require.Zero(t, after.Load())
+			s, err := l.Status(ctx, "k")
+			require.NoError(t, err)
+			w := s.Keys[0].Windows[0]
+			require.Equal(t, []int64{1, 0, 10 + before.Load()}, []int64{w.Limit, w.Free, w.Held + w.Spent})
+		})
+	})
+}
+
+// TestLeaderOutlivesItsOwnChange: a renewal that names the policy before may come to the mirror
+// after the turn of the change.
+func TestLeaderOutlivesItsOwnChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(t, actPolicy)
+		mirror := &slowRenewals{Memory: coordinator.NewMemory()}
+		cfg.Mirror, cfg.Elector = mirror, mirror
+		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
+			granted(ctx, t, l, request(1, 0))
+			under := make(chan struct{})
+			mirror.wait.Store(&under)
+			time.Sleep(2 * cfg.RenewEvery) // one is under way
+			_, err := l.Change(ctx, ruled(t, "20/1h"), 0)
+			require.NoError(t, err)
+			mirror.wait.Store(nil)
+			close(under)
+			time.Sleep(10 * cfg.RenewEvery)
+			granted(ctx, t, l, request(2, 0))
+			require.Equal(t, int32(1), mirror.late.Load())
+		})
+	})
+}
+
+// TestLeaderOfAPolicyThatIsNoMoreInForceLeadsAnew: whoever has put another into force.
+func TestLeaderOfAPolicyThatIsNoMoreInForceLeadsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(t, actPolicy)
+		memory := coordinator.NewMemory()
+		cfg.Mirror, cfg.Elector = memory, memory
+		made, err := coordinator.New(cfg)
+		require.NoError(t, err)
+		done, led := errors.New("done"), 0
+		require.ErrorIs(t, made.Run(t.Context(), func(ctx context.Context, l *coordinator.Leader) error {
+			granted(ctx, t, l, request(uint64(led)+1, 0))
+			if led++; led == 2 {
+				require.Equal(t, uint64(9), l.Policy().Revision)
+				return done
+			}
+			seat, err := memory.Look(ctx)
+			require.NoError(t, err)
+			require.NoError(t, memory.Apply(ctx, &lease.Turn{
+				Epoch: seat.Epoch, Seq: seat.Seq + 1, Instant: seat.Pulse.Instant,
+				Policy: &lease.PolicyRecord{Revision: 9, Text: ruled(t, "20/1h").String()},
+			}))
+			<-ctx.Done()
+			return ctx.Err()
+		}), done)
+	})
+}
+
+// slowRenewals is a mirror that lets renewals wait.
+type slowRenewals struct {
+	*coordinator.Memory
+	wait atomic.Pointer[chan struct{}]
+	late atomic.Int32 // that came after a policy
+}
+
+func (m *slowRenewals) Renew(ctx context.Context, e lease.Epoch, p lease.Pulse) error {
+	if wait := m.wait.Load(); wait != nil {
+		<-*wait
+	}
+	err := m.Memory.Renew(ctx, e, p)
+	if errors.Is(err, lease.ErrPolicy) {
+		m.late.Add(1)
+	}
+	return err
 }

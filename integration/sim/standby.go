@@ -142,6 +142,9 @@ func (l *lessor) renew(led *coordinator.Course) {
 		switch {
 		case l.course != led || led.Epoch() != epoch:
 		case errors.Is(err, lease.ErrPolicy):
+			if _, revision := l.ledger.Policy(); revision > pulse.Revision {
+				return // its own change has come first
+			}
 			l.say("goes by policy %d, and another is in force", pulse.Revision)
 		case errors.Is(err, lease.ErrFenced):
 			l.world.count("renewal is fenced")

@@ -211,6 +211,63 @@ func TestWhoWaitsFollowsAnotherPolicy(t *testing.T) {
 	}
 }
 
+// TestWhoWaitsIsServedAtTheNewRate (B94): a second apart, then at once, then ten seconds apart.
+func TestWhoWaitsIsServedAtTheNewRate(t *testing.T) {
+	l := newLedger(t, limits("1/1s bucket"))
+	first := taking(1, 1, start, "k")
+	turn(t, l, start, first)
+	turn(t, l, start, spending(first, 1))
+	served := func(at algo.Instant) (n int) { return len(l.Turn(at, nil).Answers) }
+	for seq := range uint64(4) {
+		require.Empty(t, turn(t, l, start, ask("b", seq+1, start, time.Hour, "k")).Answers)
+	}
+	at := start.Add(time.Second + time.Millisecond)
+	require.Equal(t, 1, served(at))
+	l.Change(policy(t, limits("100/1s bucket")), 0)
+	require.Equal(t, 3, served(at+1))
+	for seq := range uint64(4) {
+		turn(t, l, at+1, &lease.Report{Holder: lease.Holder{Name: "b", Incarnation: 1}, Counts: []lease.Count{
+			{ID: ask("b", seq+1, at, 0, "k").ID, Keys: []lease.Key{"k"}, Points: []lease.Point{{Count: 1}}},
+		}})
+	}
+	l.Change(policy(t, limits("1/10s bucket")), 0)
+	for d := time.Duration(2); ; d += 500 * time.Millisecond { // asked again, as holders do
+		got := turn(t, l, at.Add(d), ask("b", 5, at, time.Hour, "k")).Answers
+		if len(got) > 0 && got[0].Answer.Outcome == lease.Granted {
+			require.GreaterOrEqual(t, d, 10*time.Second)
+			require.Less(t, d, 11*time.Second)
+			break
+		}
+		require.Less(t, d, time.Minute)
+	}
+}
+
+// TestKeyOfTheMirrorAloneComesUnderTheNewLimit (B94): with what leases of before hold of it,
+// which is over with them.
+func TestKeyOfTheMirrorAloneComesUnderTheNewLimit(t *testing.T) {
+	before, records := newLedger(t, limits("100/1h")), mirrored{}
+	records.keep(turn(t, before, start, taking(1, 60, start, "k")))
+	_, changed := before.Change(policy(t, limits("10/1h")), 0)
+	require.True(t, changed)
+	p := before.Turn(start, nil).Policy
+	l := lease.NewLedger(policy(t, p.Text), lease.DefaultConfig())
+	l.Start(lease.Start{Epoch: 2, Instant: start, Revision: p.Revision, Recorded: true})
+	asks := taking(2, 1, start, "k")
+	require.Equal(t, []lease.Key{"k"}, l.Unloaded([]lease.Message{{Request: asks}}))
+	l.Restore(records["k"].Clone())
+	got := l.Turn(start, []lease.Message{{Arrived: start, Request: asks}})
+	require.Equal(t, lease.Refused, got.Answers[0].Answer.Outcome)
+	w := window(t, l, start, "k")
+	require.Equal(t, []int64{10, 0, 60, 0}, []int64{w.Limit, w.Free, w.Held, w.Spent})
+	at := start.Add(lease.DefaultConfig().TokenTTL)
+	l.Turn(at, nil)
+	w = window(t, l, at, "k")
+	require.Equal(t, []int64{10, 0, 0, 60}, []int64{w.Limit, w.Free, w.Held, w.Spent})
+	l.Change(policy(t, limits("100/1h")), 0)
+	require.Equal(t, lease.Granted, turn(t, l, at, taking(3, 40, at, "k")).Answers[0].Answer.Outcome)
+	require.Equal(t, lease.Refused, turn(t, l, at, taking(4, 1, at, "k")).Answers[0].Answer.Outcome)
+}
+
 // TestSamePolicyAgainChangesNothing (B101): however it is spelt, and the refill goes on.
 func TestSamePolicyAgainChangesNothing(t *testing.T) {
 	l := newLedger(t, limits("1/1s bucket burst=5"))

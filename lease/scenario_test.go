@@ -218,7 +218,7 @@ func TestReportOfWhatThePolicyNoLongerLimitsIsAnswered(t *testing.T) {
 }
 
 // TestRaisedLimitCountsNoRefusals is B47: of 50 that ask 10 are granted; when the limit
-// becomes 20, there are 10 more at once.
+// becomes 20, there are 10 more at once, of this leader and of the next.
 func TestRaisedLimitCountsNoRefusals(t *testing.T) {
 	records, seq := mirrored{}, uint64(0)
 	granted := func(l *lease.Ledger, times int) (n int) {
@@ -234,11 +234,15 @@ func TestRaisedLimitCountsNoRefusals(t *testing.T) {
 	}
 	for _, kind := range []string{"", " fixed", " bucket", " counter"} {
 		clear(records)
-		require.Equal(t, 10, granted(newLedger(t, "limits: [{key: k, rules: [10/1h"+kind+"]}]"), 50), kind)
-		raised := newLedger(t, "limits: [{key: k, rules: [20/1h"+kind+"]}]")
+		l := newLedger(t, limits("10/1h"+kind))
+		require.Equal(t, 10, granted(l, 50), kind)
+		raised := newLedger(t, limits("20/1h"+kind))
 		raised.Turn(start, nil)
-		raised.Restore(records["k"])
+		raised.Restore(records["k"].Clone())
 		require.Equal(t, 10, granted(raised, 15), kind)
+		_, changed := l.Change(policy(t, limits("20/1h"+kind)), 0)
+		require.True(t, changed)
+		require.Equal(t, 10, granted(l, 15), kind)
 	}
 }
 

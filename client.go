@@ -50,14 +50,33 @@ func ConnectContext(ctx context.Context, url string, opts ...Option) (*Client, e
 }
 
 // Limiter gives the limiter of a key, a path such as "acme/prod/search": every
-// prefix of it that the policy names is limited. All limiters of a key share
-// their tokens. The error wraps ErrBadKey.
-func (c *Client) Limiter(key string) (*Limiter, error) {
-	k, err := lease.ParseKey(key)
+// prefix of it that the policy names is limited.
+//
+// With more keys each call takes from all prefixes of all of them at one instant, or
+// from none: for what no one path says, such as the user who calls and the route that
+// is called,
+//
+//	limiter, err := client.Limiter("acme/user/7", "acme/route/search")
+//
+// They have to begin with the same segment, and to be 8 at most. A prefix that several
+// of them have is taken from once, and so a key that is named again, or is a prefix of
+// another, adds nothing.
+//
+// All limiters of the same keys, in whatever order, share their tokens. The error wraps
+// ErrBadKey.
+func (c *Client) Limiter(key string, more ...string) (*Limiter, error) {
+	if len(more) == 0 {
+		k, err := lease.ParseKey(key)
+		if err != nil {
+			return nil, named(err)
+		}
+		return &Limiter{c.worker.Limiter(k)}, nil
+	}
+	keys, err := lease.ParseKeys(append([]string{key}, more...)...)
 	if err != nil {
 		return nil, named(err)
 	}
-	return &Limiter{c.worker.Limiter(k)}, nil
+	return &Limiter{c.worker.Limiter(keys[0], keys[1:]...)}, nil
 }
 
 // Contact asks the coordinator of a key whether it is there, again and again

@@ -16,6 +16,9 @@
 //	...
 //	err = search.Wait(ctx) // then call the upstream
 //
+// Where one path does not say what is limited, a limiter may have several keys, such as
+// the user who calls and the route that is called: see [Client.Limiter].
+//
 // A [Limiter] has the shape of golang.org/x/time/rate: Allow, AllowN, Wait,
 // WaitN. [Limiter.Acquire] gives a [Handle], for upstreams that cap how many calls
 // run at once, for calls that may not leave after all, and for costs that are

@@ -33,15 +33,16 @@ var (
 	// ErrPaused says that an operator has paused the key or a prefix of it; the error is a
 	// *Refused, which says why.
 	ErrPaused error = lease.ErrPaused
-	// ErrBadKey says that a key is empty, too long or has an empty segment.
+	// ErrBadKey says that a key is empty, too long or has an empty segment, or that
+	// keys cannot be named together: they are of two tenants, or more than 8.
 	ErrBadKey error = lease.ErrBadKey
 )
 
 // Refused is a refusal: nothing was taken. It is ErrRefused, and wraps the
 // reason.
 type Refused struct {
-	// Key is the prefix that refuses, and Rule its rule, as the policy writes
-	// it; empty if no one rule does.
+	// Key is the prefix that refuses, of whichever key, and Rule its rule, as the
+	// policy writes it; empty if no one rule does.
 	Key  string
 	Rule string
 	// Plan is the plan that has the rule; empty if the limit has it. Quota says that
@@ -66,6 +67,8 @@ func (r *Refused) Error() string {
 	switch {
 	case r.Pause != "":
 		text += fmt.Sprintf(": %q %s", r.Key, r.Pause)
+	case errors.Is(r.Reason, lease.ErrUnknownKey):
+		text += fmt.Sprintf(": %q", r.Key)
 	case r.Rule != "":
 		text += ": " + (&lease.Refusal{Rule: r.Rule, Plan: r.Plan, Quota: r.Quota, Key: lease.Key(r.Key)}).Binds()
 	}

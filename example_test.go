@@ -87,6 +87,30 @@ func ExampleLimiter_Acquire() {
 	// would be sent to upstream.example
 }
 
+// A limit of each user and one of each route, of which no path has both: a call takes
+// from the two, or from neither.
+func ExampleClient_Limiter() {
+	ctx := context.Background()
+	client, err := ration.Local(`limits: [{key: "acme/user/{u}", rules: [2/1d]}, {key: "acme/route/{r}", rules: [100/1d]}]`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+	route, err := client.Limiter("acme/user/7", "acme/route/search")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(route.WaitN(ctx, 2))
+
+	var refused *ration.Refused
+	if err := route.WaitN(ctx, 3); errors.As(err, &refused) {
+		fmt.Println(refused.Rule, "of", refused.Key)
+	}
+	// Output:
+	// <nil>
+	// 2/1d of acme/user/7
+}
+
 // An upstream that limits calls, and the tokens of a model that they cost: ask for
 // the most that a call can cost, settle what it did.
 func ExampleUnits() {

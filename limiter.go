@@ -7,14 +7,23 @@ import (
 	"ration/worker"
 )
 
-// Limiter spends what a contract allows on one key. It is safe for concurrent
-// use, and so cheap to call that every call may ask.
+// Limiter spends what a contract allows on one key, or on several at once. It is safe
+// for concurrent use, and so cheap to call that every call may ask.
 type Limiter struct {
 	inner *worker.Limiter
 }
 
-// Key is what is limited.
-func (l *Limiter) Key() string { return string(l.inner.Key()) }
+// Key is what is limited; of several keys the first, see Keys.
+func (l *Limiter) Key() string { return l.Keys()[0] }
+
+// Keys are all that is limited, in the order of their bytes, each once.
+func (l *Limiter) Keys() []string {
+	var keys []string
+	for _, k := range l.inner.Keys() {
+		keys = append(keys, string(k))
+	}
+	return keys
+}
 
 // Allow is AllowN of 1.
 func (l *Limiter) Allow() bool { return l.inner.AllowN(1) }

@@ -159,7 +159,11 @@ func (w *writer) keys(keys []lease.Key) {
 		w.fail("keys", "%v", err)
 		return
 	}
-	w.list("keys", len(keys), func(i int) {
+	w.keyList("keys", keys)
+}
+
+func (w *writer) keyList(name string, keys []lease.Key) {
+	w.list(name, len(keys), func(i int) {
 		if utf8.ValidString(string(keys[i])) {
 			w.text("", string(keys[i]))
 			return

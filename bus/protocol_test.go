@@ -116,6 +116,10 @@ func TestProtocolPageIsTrue(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(hand.Close)
 
+	told := []lease.Recall{
+		{Holder: holder, Key: "acme/prod/search", Slots: 2},
+		{Holder: holder, Key: "acme/route/search", More: []lease.Key{"acme/user/7", "acme/\xff"}},
+	}
 	var reply []byte
 	for _, b := range blocks {
 		switch b.act {
@@ -132,7 +136,8 @@ func TestProtocolPageIsTrue(t *testing.T) {
 			sub, err := hand.SubscribeSync(b.subject)
 			require.NoError(t, err)
 			require.NoError(t, hand.Flush())
-			recalls <- lease.Recall{Holder: holder, Key: "acme/prod/search", Slots: 2}
+			recalls <- told[0]
+			told = told[1:]
 			m, err := sub.NextMsgWithContext(bounded(t))
 			require.NoError(t, err)
 			require.JSONEq(t, b.body, string(m.Data), "protocol.md:%d", b.line)

@@ -8,6 +8,9 @@ func encodeRecall(r lease.Recall) ([]byte, error) {
 		w.version()
 		w.holder("holder", r.Holder)
 		w.key(r.Key)
+		if len(r.More) > 0 {
+			w.keyList("more", r.More)
+		}
 		if r.Slots != 0 {
 			w.number("slots", r.Slots)
 		}
@@ -27,6 +30,8 @@ func decodeRecall(body []byte) (r lease.Recall, err error) {
 			return true, readKey(raw, &r.Key)
 		case "key64":
 			return true, readKey64(raw, &r.Key)
+		case "more":
+			return true, readKeys(raw, &r.More)
 		case "slots":
 			return true, readNumber(raw, &r.Slots)
 		}

@@ -20,7 +20,11 @@ func TestWireGivesBackWhatItTook(t *testing.T) {
 		same(t, seed, d.request(), encodeRequest, decodeRequest)
 		same(t, seed, d.answer(), encodeAnswer, decodeAnswer)
 		same(t, seed, d.reply(), encodeReply, decodeReply)
-		same(t, seed, lease.Recall{Holder: d.holder(), Key: d.key(), Slots: d.number()}, encodeRecall, decodeRecall)
+		recall := lease.Recall{Holder: d.holder(), Key: d.key(), Slots: d.number()}
+		if d.IntN(2) == 0 {
+			recall.More = d.keys()
+		}
+		same(t, seed, recall, encodeRecall, decodeRecall)
 
 		report := d.report()
 		messages, err := encodeReport(report)

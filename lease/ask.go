@@ -184,12 +184,16 @@ func (l *Ledger) stirAgain(a *account) {
 
 // hopeless refuses what no waiting could help.
 func (l *Ledger) hopeless(w *waiter) (Refusal, bool) {
-	if l.policy.Unknown == RefuseUnknown && !slices.ContainsFunc(w.accounts, func(a *account) bool { return a.contract.named }) {
-		return Refusal{Reason: ErrUnknownKey, Key: w.req.Keys[0]}, true
+	if l.policy.Unknown == RefuseUnknown {
+		for _, k := range w.req.Keys {
+			if !slices.ContainsFunc(w.accounts, func(a *account) bool { return a.contract.named && k.below(a.key) }) {
+				return Refusal{Reason: ErrUnknownKey, Key: k}, true
+			}
+		}
 	}
 	need, ok := l.needs(w)
 	if !ok {
-		return Refusal{Reason: ErrNeedsSlot, Key: w.req.Keys[0]}, true
+		return w.needsSlot(), true
 	}
 	for _, a := range w.accounts {
 		if rule, never := a.never(need); never {

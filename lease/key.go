@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +39,35 @@ func ParseKey(s string) (Key, error) {
 		return "", emptySegment(s, n)
 	}
 	return Key(s), nil
+}
+
+// ParseKeys checks keys that are named together and gives them in order, each once.
+// However they are named, it is the same request: to take from all prefixes of all of
+// them at once. The error wraps ErrBadKey.
+func ParseKeys(texts ...string) ([]Key, error) {
+	keys := make([]Key, 0, len(texts))
+	for i, s := range texts {
+		k, err := ParseKey(s)
+		if err != nil && len(texts) > 1 {
+			fault := strings.TrimPrefix(err.Error(), ErrBadKey.Error()+": ")
+			err = fmt.Errorf("%w: key %d of %d: %s", ErrBadKey, i+1, len(texts), fault)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && keys[0].Tenant() != k.Tenant() {
+			return nil, fmt.Errorf("%w: %.80q and %.80q are of two tenants; name keys of one, whose first segments are the same", ErrBadKey, keys[0], k)
+		}
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	switch keys = slices.Compact(keys); {
+	case len(keys) == 0:
+		return nil, fmt.Errorf("%w: there is none; name 1 to %d", ErrBadKey, MaxKeys)
+	case len(keys) > MaxKeys:
+		return nil, fmt.Errorf("%w: there are %d keys; name 1 to %d", ErrBadKey, len(keys), MaxKeys)
+	}
+	return keys, nil
 }
 
 func emptySegment(s string, n int) error {

@@ -45,3 +45,45 @@ func TestPrefixesAreWholeSegments(t *testing.T) {
 		break // stopping early is allowed
 	}
 }
+
+// TestKeysNamedTogetherAreASetOfOneTenant: in whatever order and however often they are
+// named they are the same; what cannot be named together says why.
+func TestKeysNamedTogetherAreASetOfOneTenant(t *testing.T) {
+	many := func(n int) (keys []string) {
+		for i := range n {
+			keys = append(keys, "t/"+string(rune('a'+i)))
+		}
+		return keys
+	}
+	for _, good := range []struct {
+		named []string
+		want  []lease.Key
+	}{
+		{[]string{"t"}, []lease.Key{"t"}},
+		{[]string{"t/b", "t/a"}, []lease.Key{"t/a", "t/b"}},
+		{[]string{"t/a", "t/a"}, []lease.Key{"t/a"}},
+		{[]string{"t/a/b", "t/c", "t/a"}, []lease.Key{"t/a", "t/a/b", "t/c"}},
+		{append(many(lease.MaxKeys), "t/a"), []lease.Key{"t/a", "t/b", "t/c", "t/d", "t/e", "t/f", "t/g", "t/h"}},
+	} {
+		keys, err := lease.ParseKeys(good.named...)
+		require.NoError(t, err)
+		require.Equal(t, good.want, keys)
+		r := ask("a", 1, start, 0, keys...)
+		require.NoError(t, r.Validate())
+	}
+	for _, bad := range []struct {
+		named []string
+		says  string
+	}{
+		{nil, "there is none; name 1 to 8"},
+		{[]string{"a//b"}, "bad key: segment 2 of \"a//b\" is empty"},
+		{[]string{"t", ""}, "bad key: key 2 of 2: it is empty"},
+		{[]string{"t/a", "t/b", "u/a"}, `"t/a" and "u/a" are of two tenants; name keys of one, whose first segments are the same`},
+		{many(lease.MaxKeys + 1), "there are 9 keys; name 1 to 8"},
+	} {
+		keys, err := lease.ParseKeys(bad.named...)
+		require.ErrorIs(t, err, lease.ErrBadKey)
+		require.ErrorContains(t, err, bad.says)
+		require.Nil(t, keys)
+	}
+}

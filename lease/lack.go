@@ -37,6 +37,15 @@ func (l *Ledger) needs(w *waiter) (Amount, bool) {
 	return need, true
 }
 
+// needsSlot refuses w for want of a slot, by the first of its keys that has a
+// concurrency rule.
+func (w *waiter) needsSlot() Refusal {
+	i := slices.IndexFunc(w.req.Keys, func(k Key) bool {
+		return slices.ContainsFunc(w.accounts, func(a *account) bool { return a.contract.slots && k.below(a.key) })
+	})
+	return Refusal{Reason: ErrNeedsSlot, Key: w.req.Keys[i]}
+}
+
 func (l *Ledger) lacks(w *waiter, need Amount) []lack {
 	var lacks []lack
 	for _, a := range w.accounts {

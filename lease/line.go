@@ -208,7 +208,7 @@ func (l *Ledger) needsSlot(a *account, w *waiter) bool {
 func (l *Ledger) try(w *waiter) []lack {
 	need, ok := l.needs(w)
 	if !ok {
-		l.refuse(w, Refusal{Reason: ErrNeedsSlot, Key: w.req.Keys[0]})
+		l.refuse(w, w.needsSlot())
 		return nil
 	}
 	lacks := l.lacks(w, need)

@@ -193,12 +193,17 @@ type Renewal struct {
 }
 
 // Recall asks a holder, because others wait, to give back its idle tokens and
-// units and, as they become idle, up to Slots slots of what it holds on Key.
+// units and, as they become idle, up to Slots slots of what it holds on Key, or on
+// Key and all of More where its leases name several.
 type Recall struct {
 	Holder Holder
 	Key    Key
+	More   []Key
 	Slots  int64
 }
+
+// On says that the recall is of leases on these keys.
+func (r *Recall) On(keys []Key) bool { return r.Key == keys[0] && slices.Equal(r.More, keys[1:]) }
 
 // Margin is how much before a lease's expiry its holder stops: a thousandth of
 // ttl, far above what two clocks trusted to 100 ppm can differ by.

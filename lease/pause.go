@@ -166,8 +166,8 @@ func (a *account) refusal(now algo.Instant) Refusal {
 
 // recallPaused asks for what is idle of a lease on a key that is paused.
 func (l *Ledger) recallPaused(le *lease) {
-	r := Recall{Holder: le.id.Holder, Key: le.keys[0], Slots: le.slots.rest()}
-	if n := len(l.turn.Recalls); n > 0 && l.turn.Recalls[n-1].Holder == r.Holder && l.turn.Recalls[n-1].Key == r.Key {
+	r := le.recall(le.slots.rest())
+	if n := len(l.turn.Recalls); n > 0 && l.turn.Recalls[n-1].same(&r) {
 		l.turn.Recalls[n-1].Slots += r.Slots
 		return
 	}
@@ -238,7 +238,7 @@ func (l *Ledger) leasesBelow(f fresh) (all []*lease) {
 	}
 	slices.SortFunc(all, func(x, y *lease) int {
 		return cmp.Or(cmp.Compare(x.id.Holder.Name, y.id.Holder.Name), cmp.Compare(x.id.Holder.Incarnation, y.id.Holder.Incarnation),
-			cmp.Compare(x.keys[0], y.keys[0]), cmp.Compare(x.id.Seq, y.id.Seq))
+			slices.Compare(x.keys, y.keys), cmp.Compare(x.id.Seq, y.id.Seq))
 	})
 	return all
 }

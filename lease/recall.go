@@ -28,7 +28,7 @@ func (l *Ledger) recall() {
 			has := slices.ContainsFunc(lacking, func(of resource) bool { return le.rest(of) > 0 })
 			idle := has && l.asksTokens(a, le.id.Holder)
 			if ask > 0 || idle {
-				l.addRecall(a, first, Recall{Holder: le.id.Holder, Key: le.keys[0], Slots: ask})
+				l.addRecall(a, first, le.recall(ask))
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (l *Ledger) recallOver() {
 		for _, le := range a.leases {
 			if ask := l.asksSlots(le, take); ask > 0 {
 				l.stats.RecalledOver += ask
-				l.addRecall(a, first, Recall{Holder: le.id.Holder, Key: le.keys[0], Slots: ask})
+				l.addRecall(a, first, le.recall(ask))
 			}
 		}
 		return over <= 0
@@ -107,10 +107,24 @@ func (l *Ledger) asksTokens(a *account, h Holder) bool {
 	return true
 }
 
-// addRecall adds to the recalls since first: one for each holder and key.
+// recall asks for what is idle of the lease, and for so many of its slots.
+func (le *lease) recall(n int64) Recall {
+	r := Recall{Holder: le.id.Holder, Key: le.keys[0], Slots: n}
+	if len(le.keys) > 1 {
+		r.More = le.keys[1:]
+	}
+	return r
+}
+
+// same says that two recalls are of the same leases.
+func (r *Recall) same(as *Recall) bool {
+	return r.Holder == as.Holder && r.Key == as.Key && slices.Equal(r.More, as.More)
+}
+
+// addRecall adds to the recalls since first: one for each holder and its keys.
 func (l *Ledger) addRecall(a *account, first int, r Recall) {
 	for i := range l.turn.Recalls[first:] {
-		if have := &l.turn.Recalls[first+i]; have.Holder == r.Holder && have.Key == r.Key {
+		if have := &l.turn.Recalls[first+i]; have.same(&r) {
 			have.Slots += r.Slots
 			return
 		}

@@ -162,7 +162,10 @@ func (s *story) report(d *datadriven.TestData) string {
 			name, value, _ := strings.Cut(w, "=")
 			switch name {
 			case "key":
-				c.Keys = []lease.Key{lease.Key(value)}
+				c.Keys = nil
+				for _, k := range strings.Split(strings.Trim(value, "()"), ",") {
+					c.Keys = append(c.Keys, lease.Key(k))
+				}
 			case "returned":
 				c.Returned = number(s.t, value)
 			case "back":

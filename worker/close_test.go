@@ -27,7 +27,7 @@ func TestCloseFindsALaneWithinItsFirstUse(t *testing.T) {
 					require.NoError(t, l.Wait(t.Context()))
 					parked(t, w)
 				}
-				at := w.lane(laneKey{Key: "k"})
+				at := w.lane(laneKey{keys: "k"})
 				ids, closed, found := at.pool.ids, make(chan error, 1), false
 				at.pool.ids = func() lease.ID { // called as a caller is put in the line
 					at.pool.ids = ids

@@ -33,7 +33,12 @@ func (d *fuzzed) say(kind int64) {
 		case 1:
 			d.pool.Close(d.now)
 		default:
-			d.pool.Recalled(d.now, lease.Recall{Key: pick(d, []lease.Key{"k", "k/x", "other"}), Slots: pick(d, numbers)})
+			r := lease.Recall{Key: pick(d, []lease.Key{"k", "k/x", "other"})}
+			if r.Key == "k" {
+				r.More = d.pool.keys[1:]
+			}
+			r.Slots = pick(d, numbers)
+			d.pool.Recalled(d.now, r)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"ration/lease"
 )
 
-// laneKey is what a lane is for: callers of one class, who share the tokens of a key.
-// What is held for one class is not spent by another, that a lower one may not live on
-// what a higher one was granted.
+// laneKey is what a lane is for: callers of one class, who share the tokens of a key,
+// or of the same several keys. What is held for one class is not spent by another, that
+// a lower one may not live on what a higher one was granted.
 type laneKey struct {
-	lease.Key
+	keys  keySet
 	class string
 }
 
@@ -40,10 +40,10 @@ var keySeed = maphash.MakeSeed()
 func newLane(t *tenant, key laneKey) *lane {
 	w := t.worker
 	l := &lane{worker: w, key: key, tenant: t, life: w.life.Load(), used: w.clock.now()}
-	rnd := rand.New(rand.NewPCG(w.cfg.Seed, maphash.String(keySeed, string(key.Key))))
+	rnd := rand.New(rand.NewPCG(w.cfg.Seed, maphash.String(keySeed, string(key.keys))))
 	cfg := w.cfg.Pool
 	cfg.Class = key.class
-	l.pool = NewPool([]lease.Key{key.Key}, cfg, func() lease.ID { return l.life.id() }, rnd)
+	l.pool = NewPool(key.keys.list(), cfg, func() lease.ID { return l.life.id() }, rnd)
 	l.alarm = newAlarm(w.scope, w.clock, w.late, func() { l.do(l.pool.Tick) })
 	return l
 }
@@ -118,7 +118,7 @@ func (l *lane) spend(c *Call) {
 	}
 }
 
-// errParked says that the key has another lane, or will have.
+// errParked says that the keys have another lane, or will have.
 var errParked = errors.New("worker: parked")
 
 // acquire is Limiter.acquire on this lane, or errParked.

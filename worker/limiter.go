@@ -9,24 +9,24 @@ import (
 	"ration/lease"
 )
 
-// Limiter spends tokens of one key. It is safe for concurrent use.
+// Limiter spends tokens of one key, or of several at once. It is safe for concurrent use.
 type Limiter struct {
 	worker *Worker
 	key    laneKey
-	lane   atomic.Pointer[lane] // the key's, or one that was parked since
+	lane   atomic.Pointer[lane] // the keys', or one that was parked since
 }
 
-// Key is what is limited.
-func (l *Limiter) Key() lease.Key { return l.key.Key }
+// Keys are what is limited, in order.
+func (l *Limiter) Keys() []lease.Key { return l.key.keys.list() }
 
-// In gives the limiter of the same key for callers of another class, see
+// In gives the limiter of the same keys for callers of another class, see
 // lease.Request.Class; "" names none. It has tokens of its own. One whose class cannot be
 // a name refuses always.
 func (l *Limiter) In(class string) *Limiter {
 	if class == l.key.class {
 		return l
 	}
-	return l.worker.limiter(laneKey{l.key.Key, class})
+	return l.worker.limiter(laneKey{l.key.keys, class})
 }
 
 // Allow is AllowN of 1.
@@ -118,7 +118,7 @@ func (l *Limiter) acquire(ctx context.Context, n int64, units lease.Units, slot,
 	}
 }
 
-// follow takes the key's lane of today.
+// follow takes the keys' lane of today.
 func (l *Limiter) follow() { l.lane.Store(l.worker.lane(l.key)) }
 
 // unix is an instant of this process's spends as Unix time.

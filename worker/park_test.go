@@ -164,7 +164,7 @@ func TestALimiterThatIsNeverUsedLeavesMemoryToo(t *testing.T) {
 		time.Sleep(w.cfg.Park - w.cfg.Heartbeat)
 		require.Len(t, w.allLanes(), 1)
 		parked(t, w)
-		_, ok := w.lanes.Load(laneKey{Key: "k"})
+		_, ok := w.lanes.Load(laneKey{keys: "k"})
 		require.False(t, ok)
 		require.NoError(t, l.Wait(t.Context()))
 		require.Len(t, w.allLanes(), 1)

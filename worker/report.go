@@ -98,7 +98,7 @@ func (p *Pool) Unreported(now time.Duration, sent lease.Report) {
 // those that serve now as their calls end, even if local callers wait for them.
 func (p *Pool) Recalled(now time.Duration, r lease.Recall) {
 	p.at(now)
-	if !slices.Contains(p.keys, r.Key) || p.closed {
+	if !r.On(p.keys) || p.closed {
 		return
 	}
 	p.books.Recalls++

@@ -27,7 +27,7 @@ func newTenant(w *Worker, name string) *tenant {
 	return t
 }
 
-// lane gives the key's lane, made if there is none. From its making until it is
+// lane gives the keys' lane, made if there is none. From its making until it is
 // parked it is among the lanes of its tenant, so that whoever goes through them
 // all misses none that is in use, be it for the first time.
 func (t *tenant) lane(key laneKey) *lane {
@@ -138,8 +138,8 @@ func (l *lane) report(f *life, beat bool, sent time.Duration) (part told, due ti
 }
 
 // park forgets a lane that has had nothing and wanted nothing for a while, but not
-// what its books say. It is parked for good: who still has it takes the key's next
-// one, since two lanes of one key and class would not share its tokens, and recalls
+// what its books say. It is parked for good: who still has it takes the next
+// one of its keys, since two lanes of the same keys and class would not share its tokens, and recalls
 // reach one only.
 func (t *tenant) park(l *lane, now time.Duration) {
 	t.mu.Lock()

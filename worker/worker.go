@@ -142,10 +142,11 @@ func (w *Worker) listen(ctx context.Context, h lease.Holder) {
 	<-done
 }
 
-// recalled hands a recall to the lanes of its key, whatever their class.
+// recalled hands a recall to the lanes of its keys, whatever their class.
 func (w *Worker) recalled(r lease.Recall) {
+	of := recalled(r)
 	w.classes.Range(func(class, _ any) bool {
-		if l, ok := w.lanes.Load(laneKey{r.Key, class.(string)}); ok {
+		if l, ok := w.lanes.Load(laneKey{of, class.(string)}); ok {
 			l := l.(*lane)
 			l.do(func(now time.Duration) { l.pool.Recalled(now, r) })
 		}
@@ -153,11 +154,11 @@ func (w *Worker) recalled(r lease.Recall) {
 	})
 }
 
-// Limiter gives the limiter of a key. The key has to be valid, as
-// lease.ParseKey says. All limiters of a key share its tokens, but for those that
-// Limiter.In makes.
-func (w *Worker) Limiter(key lease.Key) *Limiter {
-	return w.limiter(laneKey{key, w.cfg.Pool.Class})
+// Limiter gives the limiter of a key, or of several keys that each call takes of at
+// once. They have to be valid, as lease.ParseKeys says. All limiters of the same keys,
+// in whatever order, share their tokens, but for those that Limiter.In makes.
+func (w *Worker) Limiter(key lease.Key, more ...lease.Key) *Limiter {
+	return w.limiter(laneKey{newKeySet(key, more), w.cfg.Pool.Class})
 }
 
 func (w *Worker) limiter(key laneKey) *Limiter {
@@ -166,12 +167,12 @@ func (w *Worker) limiter(key laneKey) *Limiter {
 	return l
 }
 
-// lane gives the lane of a key and a class. It may be parked before it is used.
+// lane gives the lane of keys and a class. It may be parked before it is used.
 func (w *Worker) lane(key laneKey) *lane {
 	if l, ok := w.lanes.Load(key); ok {
 		return l.(*lane)
 	}
-	return w.tenant(key.Tenant()).lane(key)
+	return w.tenant(key.keys.tenant()).lane(key)
 }
 
 func (w *Worker) tenant(name string) *tenant {

@@ -37,6 +37,12 @@
 // Where calls cost something else as well, --unit says how much: with
 // --unit tokens=1200 each line takes 1,200 of a rule such as 200000/1m unit=tokens.
 //
+// Where one key does not say what limits a call, --key may be given several times, for
+// up to 8 keys with the same first segment: each line takes of all of them at once, or
+// of none.
+//
+//	worker exec --key acme/user/7 --key acme/route/search -- ./search.sh {} < queries
+//
 // # Load
 //
 // Load calls as often as it may: -j callers, each waiting for its turn, with
@@ -54,7 +60,8 @@
 // With --log both append a line of JSON for each call that was sent, in one
 // write, so that several may share a file. It is written when the call has ended:
 // a worker that is killed leaves no trace of what was under way. A line has item
-// and exit (exec only), key, cost, units (if there are any besides calls), sent
+// and exit (exec only), key, more (the others of several keys), cost, units (if there
+// are any besides calls), sent
 // and done. Sent is the very instant at which the spend is dated, in nanoseconds
 // since 1970, by a clock that does not step while the process runs.
 //

@@ -140,7 +140,7 @@ func (r *execution) call(h *ration.Handle, it item) {
 	} else {
 		h.Finish()
 	}
-	err = r.journal.write(entry{Item: &it.text, Key: r.key, Cost: r.cost, Units: r.units, Exit: &code, Sent: sentAt(h), Done: done})
+	err = r.journal.write(entry{Item: &it.text, keys: r.keys, Cost: r.cost, Units: r.units, Exit: &code, Sent: sentAt(h), Done: done})
 	if unsaid != nil {
 		err = errors.Join(fmt.Errorf("passing on what line %d printed: %w", it.number, unsaid), err)
 	}

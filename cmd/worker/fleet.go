@@ -46,7 +46,7 @@ func (d *demand) connect(ctx context.Context, voice *cli.Voice) (*ration.Client,
 	}
 	first, cancel := context.WithTimeout(ctx, d.ConnectWait)
 	defer cancel()
-	if err := client.Contact(first, d.Key); err != nil {
+	if err := client.Contact(first, d.Key[0]); err != nil {
 		if errors.Is(err, ration.ErrNoCoordinator) {
 			err = cli.Nobody(bus.Redacted(d.Nats), d.Cell)
 		}

@@ -17,6 +17,7 @@ func FuzzFlags(f *testing.F) {
 	for _, line := range []string{
 		"load --key k --count 3", "load --key=\xff -j 4 --rate 2.5 --wait 1h30m", "exec --key k -j4 -- echo {} \xff", "exec --key k echo -n -", "help exec", "--version",
 		"load --cost 010 --key -", "exec --key", "load -j=-1", "-", "--", "warden", "load --key k --no-key", "load --help=x", "version --key",
+		"load --key a,b --key=\xff,c --key ", "exec --key=a --key=b -- echo",
 	} {
 		f.Add(strings.ReplaceAll(line, " ", "\n"))
 	}
@@ -38,10 +39,14 @@ func FuzzFlags(f *testing.F) {
 		}
 		switch in.Selected().Name {
 		case "load":
-			require.True(t, given(all.Load.Key), "%q", all.Load.Key)
+			for _, key := range all.Load.Key {
+				require.True(t, given(key), "%q", key)
+			}
 			_ = all.Load.validate()
 		case "exec":
-			require.True(t, given(all.Exec.Key), "%q", all.Exec.Key)
+			for _, key := range all.Exec.Key {
+				require.True(t, given(key), "%q", key)
+			}
 			for _, word := range all.Exec.Command {
 				require.Contains(t, args, word)
 			}

@@ -14,7 +14,9 @@ type entry struct {
 	Item64 []byte  `json:"item64,omitempty"` // instead of Item where that is not UTF-8
 	Key    string  `json:"key,omitempty"`
 	Key64  []byte  `json:"key64,omitempty"` // instead of Key where that is not UTF-8
-	Cost   int64   `json:"cost"`
+	// More are the others of several keys.
+	More []named `json:"more,omitempty"`
+	Cost int64   `json:"cost"`
 	// Units are what else the call cost.
 	Units map[string]int64 `json:"units,omitempty"`
 	Exit  *int             `json:"exit,omitempty"`
@@ -22,6 +24,18 @@ type entry struct {
 	// nanoseconds since 1970.
 	Sent int64 `json:"sent"`
 	Done int64 `json:"done"`
+
+	keys []string // that Key and More say
+}
+
+// named is a key in a list: its text, or an object with key64 where that is not UTF-8.
+type named string
+
+func (k named) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(k)) {
+		return json.Marshal(string(k))
+	}
+	return json.Marshal(map[string][]byte{"key64": []byte(k)})
 }
 
 // journal is the log of a run. The nil journal writes nothing. It is safe for
@@ -66,8 +80,11 @@ func (j *journal) write(e entry) error {
 	if j == nil {
 		return nil
 	}
-	if !utf8.ValidString(e.Key) {
+	if e.Key = e.keys[0]; !utf8.ValidString(e.Key) {
 		e.Key64, e.Key = []byte(e.Key), ""
+	}
+	for _, key := range e.keys[1:] {
+		e.More = append(e.More, named(key))
 	}
 	if e.Item != nil && !utf8.ValidString(*e.Item) {
 		e.Item64, e.Item = []byte(*e.Item), nil

@@ -16,7 +16,7 @@ func TestLogGoesOnAfterATornLine(t *testing.T) {
 	for range 2 {
 		j, err := openJournal(path)
 		require.NoError(t, err)
-		require.NoError(t, j.write(entry{Key: "k", Cost: 1, Sent: 2, Done: 3}))
+		require.NoError(t, j.write(entry{keys: []string{"k"}, Cost: 1, Sent: 2, Done: 3}))
 		require.NoError(t, j.close())
 	}
 	text, err := os.ReadFile(path)

@@ -163,7 +163,7 @@ func (r *loading) call(h *ration.Handle) error {
 		h.Abandon()
 	}
 	if !errors.Is(failure, errNeverSent) {
-		broken = r.journal.write(entry{Key: r.key, Cost: r.cost, Units: r.units, Sent: sentAt(h), Done: done})
+		broken = r.journal.write(entry{keys: r.keys, Cost: r.cost, Units: r.units, Sent: sentAt(h), Done: done})
 	}
 	r.tally.note(func(t *tallied) {
 		t.running--

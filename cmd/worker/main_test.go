@@ -61,6 +61,10 @@ const policy = `limits:
     rules: [100/1s, 1000/1h unit=tokens]
   - key: closed
     rules: [0/1s]
+  - key: t/user/{u}
+    rules: [5/1h]
+  - key: t/route/{r}
+    rules: [1000/1h, 2 concurrent]
 `
 
 // running is under what a script finds its coordinator.

@@ -50,7 +50,7 @@ func TestLogKeepsBytesThatAreNoText(t *testing.T) {
 	j, err := openJournal(file)
 	require.NoError(t, err)
 	item, exit := "\xff", 0
-	require.NoError(t, j.write(entry{Item: &item, Key: "a\xfe", Cost: 1, Exit: &exit, Sent: 2, Done: 3}))
+	require.NoError(t, j.write(entry{Item: &item, keys: []string{"a\xfe"}, Cost: 1, Exit: &exit, Sent: 2, Done: 3}))
 	require.NoError(t, j.close())
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

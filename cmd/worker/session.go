@@ -26,7 +26,7 @@ const (
 
 // demand is the flags of everything that asks for tokens.
 type demand struct {
-	Key   string        `required:"" help:"Key to take tokens of, such as acme/search." placeholder:"K"`
+	Key   []string      `required:"" sep:"none" help:"Key to take tokens of, such as acme/search. Given several times, each call takes of all of them at once, or of none." placeholder:"K"`
 	Cost  int64         `help:"Tokens that each call, or line, costs." default:"1" placeholder:"N"`
 	Unit  []string      `help:"What each call, or line, costs of another unit, for rules such as 200000/1m unit=tokens. May be given several times." placeholder:"U=N"`
 	Class string        `help:"Class of each call, where the policy's lines have classes." placeholder:"C"`
@@ -39,7 +39,7 @@ type demand struct {
 }
 
 func (d *demand) validate() error {
-	switch _, err := lease.ParseKey(d.Key); {
+	switch _, err := lease.ParseKeys(d.Key...); {
 	case err != nil:
 		return cli.Misuse("--key: %w", err)
 	case d.Cost < 1 || d.Cost > maxCost:
@@ -56,7 +56,7 @@ func (d *demand) validate() error {
 
 // shift is what one run works with.
 type shift struct {
-	key     string
+	keys    []string
 	cost    int64
 	units   ration.Units // besides
 	wait    time.Duration
@@ -100,12 +100,12 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 	if err != nil {
 		return errors.Join(cli.Stopped(soft, err, "a coordinator answered"), journal.close())
 	}
-	limiter, err := client.Limiter(d.Key)
+	limiter, err := client.Limiter(d.Key[0], d.Key[1:]...)
 	if err != nil {
 		return errors.Join(err, journal.close(), client.Close(soft))
 	}
 	v := &shift{
-		key: d.Key, cost: d.Cost, units: units, wait: d.Wait, limiter: limiter, journal: journal,
+		keys: limiter.Keys(), cost: d.Cost, units: units, wait: d.Wait, limiter: limiter, journal: journal,
 		tally: newTally(), voice: voice, screen: screen, soft: soft, hard: hard,
 	}
 	defer context.AfterFunc(soft, v.announceEnd)()
@@ -122,7 +122,7 @@ func (d *demand) session(ctx context.Context, s cli.Streams, verb, noun string, 
 	if tardy := v.tally.tardy; tardy != nil {
 		voice.Complain(tardy)
 	}
-	voice.Say("%s", v.tally.summary(noun, d.Key))
+	voice.Say("%s", v.tally.summary(noun, v.keys))
 	if err != nil {
 		return err
 	}

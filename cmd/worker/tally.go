@@ -65,10 +65,13 @@ func (t *tally) progress() string {
 }
 
 // summary is the sentence at the end. noun is what a call is here.
-func (t *tally) summary(noun, key string) string {
+func (t *tally) summary(noun string, keys []string) string {
 	end, lasted := t.look()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s on key %s", cli.Plural(end.calls(), noun), seconds(lasted), cli.Printable(key, 60))
+	fmt.Fprintf(&b, "%s in %s on key %s", cli.Plural(end.calls(), noun), seconds(lasted), cli.Printable(keys[0], 60))
+	for _, key := range keys[1:] {
+		fmt.Fprintf(&b, " and %s", cli.Printable(key, 60))
+	}
 	if end.calls() > 0 {
 		fmt.Fprintf(&b, " (%s)", rate(end.calls(), lasted))
 	}

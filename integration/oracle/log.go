@@ -18,10 +18,26 @@ var ErrTorn = errors.New("oracle: the last line is torn")
 type line struct {
 	Key   *string          `json:"key"`
 	Key64 []byte           `json:"key64"`
+	More  []named          `json:"more"`
 	Sent  *instant         `json:"sent"`
 	Cost  *int64           `json:"cost"`
 	Units map[string]int64 `json:"units"`
 	Done  instant          `json:"done"`
+}
+
+// named is a key in a list: its text, or in "key64" of an object.
+type named string
+
+func (k *named) UnmarshalJSON(text []byte) error {
+	var bytes struct {
+		Key64 []byte `json:"key64"`
+	}
+	if len(text) > 0 && text[0] == '"' {
+		return json.Unmarshal(text, (*string)(k))
+	}
+	err := json.Unmarshal(text, &bytes)
+	*k = named(bytes.Key64)
+	return err
 }
 
 // instant is Unix nanoseconds, as a number or, since it passes 2^53, a string.
@@ -38,7 +54,8 @@ func (i *instant) UnmarshalJSON(text []byte) error {
 
 // Read reads a log of JSON Lines, {"key":"demo","sent":1700000000000000000}.
 // "cost" is 1, "units" none, and "done", the end of the call, unknown where they are left out;
-// a key that is not UTF-8 stands in "key64" as base64.
+// a key that is not UTF-8 stands in "key64" as base64, and the others of several keys
+// in "more", in the same way.
 // Where the last line is torn it gives all the others and ErrTorn; any other bad
 // line is an error that names it.
 func Read(r io.Reader) ([]Spend, error) {
@@ -76,6 +93,9 @@ func parseLine(text []byte) (Spend, error) {
 		return Spend{}, errors.New(`it lacks "key" or "sent"`)
 	}
 	s := Spend{Key: *l.Key, At: int64(*l.Sent), Cost: 1, Units: l.Units, Done: int64(l.Done)}
+	for _, k := range l.More {
+		s.More = append(s.More, string(k))
+	}
 	if l.Cost != nil {
 		s.Cost = *l.Cost
 	}

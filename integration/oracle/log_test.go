@@ -15,13 +15,18 @@ func TestLogReadsWhatWorkersWrite(t *testing.T) {
 	spends, err := oracle.Read(strings.NewReader(`{"key":"demo","sent":1700000000000000001}
 {"item":"a","key":"demo","exit":0,"sent":"1700000000000000003","cost":4,"done":1700000000000000009}
 {"key64":"/w==","sent":1700000000000000005,"units":{"tokens":1200}}
+{"key":"t/a","more":["t/b",{"key64":"dC//"}],"sent":1700000000000000007}
 `))
 	require.NoError(t, err)
 	require.Equal(t, []oracle.Spend{
 		{Key: "demo", At: 1700000000000000001, Cost: 1},
 		{Key: "demo", At: 1700000000000000003, Cost: 4, Done: 1700000000000000009},
 		{Key: "\xff", At: 1700000000000000005, Cost: 1, Units: map[string]int64{"tokens": 1200}},
+		{Key: "t/a", More: []string{"t/b", "t/\xff"}, At: 1700000000000000007, Cost: 1},
 	}, spends)
+	for key, n := range map[string]int{"t": 1, "t/a": 1, "t/b": 1, "t/\xff": 1, "t/c": 0, "demo": 2, "": 4} {
+		require.Len(t, oracle.Under(spends, key), n, key)
+	}
 	spends, err = oracle.Read(strings.NewReader(""))
 	require.NoError(t, err)
 	require.Empty(t, spends)

@@ -9,7 +9,9 @@ import (
 // Spend is one line of a log: that so many tokens of a key were spent at an
 // instant, and when the call that spent them had ended.
 type Spend struct {
-	Key  string
+	Key string
+	// More are the other keys that it was of, if it was of several.
+	More []string
 	At   int64 // Unix nanoseconds
 	Cost int64 // tokens
 	// Units is what it cost of other units, by name; nil if of none.
@@ -23,18 +25,24 @@ func Sort(spends []Spend) {
 }
 
 // Under gives the spends of key and of every key below it, as one limit on
-// "acme" counts "acme" and "acme/search" but not "acmes". With "" it gives all.
+// "acme" counts "acme" and "acme/search" but not "acmes". With "" it gives all. One of
+// several keys is there once.
 func Under(spends []Spend, key string) []Spend {
 	if key == "" {
 		return spends
 	}
 	var under []Spend
 	for _, s := range spends {
-		if rest, ok := strings.CutPrefix(s.Key, key); ok && (rest == "" || rest[0] == '/') {
+		if below(s.Key, key) || slices.ContainsFunc(s.More, func(more string) bool { return below(more, key) }) {
 			under = append(under, s)
 		}
 	}
 	return under
+}
+
+func below(key, prefix string) bool {
+	rest, ok := strings.CutPrefix(key, prefix)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // ordered gives spends in order, copied only where it has to be.

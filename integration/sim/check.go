@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ration/lease"
@@ -59,6 +60,22 @@ func (l *lessor) check() {
 			if x.Held != want || x.Free+x.Held+x.Spent != x.Limit+owed || owed > x.Limit && !l.site.reforms.ever && !x.Shadow {
 				l.say("%s %s: %d free, %d held, %d spent; leases hold %d", k.Key, x.Rule, x.Free, x.Held, x.Spent, want)
 			}
+		}
+	}
+}
+
+// furtherKeys counts what is refused by another of several keys than the first.
+func (l *lessor) furtherKeys(t *lease.Turn) {
+	for _, a := range t.Answers {
+		keys, by := l.keys[a.Ticket], a.Answer.Refusal
+		if a.Answer.Outcome != lease.Refused || len(keys) < 2 || slices.Contains(slices.Collect(keys[0].Prefixes()), by.Key) {
+			continue
+		}
+		switch by.Reason {
+		case lease.ErrLimit, lease.ErrTooLate:
+			l.world.count("refused by a further key")
+		case lease.ErrPaused:
+			l.world.count("paused at a further key")
 		}
 	}
 }

@@ -19,6 +19,10 @@ type Contract struct {
 	// is that of what is above.
 	Above  string
 	Beside string
+	// Across is what a further prefix has, of which some keys name one or two keys. What
+	// calls name then crosses: no two keys of the fleet name the same, and each has some
+	// with another in common.
+	Across string
 	Guard  time.Duration
 	// Line is the line of each key as the policy has it. Where it has classes, some holders
 	// are premium, some standard, and some name none.
@@ -68,10 +72,20 @@ var levelled = []Contract{
 	{Rules: "30/1s bucket burst=10, 90/1s unit=w", Above: "120/1s unit=w", Beside: "40/1s"},
 }
 
+// crossed are those that every twentieth run draws from.
+var crossed = []Contract{
+	{Rules: "40/1s, 150/6s", Above: "60/1s, 160/3s", Beside: "70/1s, 6 concurrent", Across: "50/1s bucket burst=25, 400/6s", Guard: 10 * time.Millisecond},
+	{Rules: "60/1s unit=w, 5 concurrent", Above: "150/2s unit=w", Beside: "50/1s", Across: "200/1s unit=w, 40/1s", Guard: 20 * time.Millisecond},
+	{Rules: "50/1s bucket burst=25", Above: "140/2s", Beside: "45/500ms, 480/2s unit=w", Across: "60/1s, 6 concurrent"},
+}
+
 // draw gives the contract of a run.
 func draw(rnd *rand.Rand, seed uint64) Contract {
 	c := contracts[rnd.IntN(len(contracts))]
-	if seed%5 == 0 {
+	switch {
+	case seed%20 == 0:
+		c = crossed[rnd.IntN(len(crossed))]
+	case seed%5 == 0:
 		c = levelled[rnd.IntN(len(levelled))]
 	}
 	return c
@@ -89,6 +103,7 @@ func before(d time.Duration, text string) int64 {
 const (
 	above  = "t"
 	beside = "t/route/r"
+	across = "t/site/s"
 )
 
 // levels says that keys are paths, and have limits in common.
@@ -103,13 +118,16 @@ func (c Contract) String() string {
 	if c.Beside != "" {
 		text += " beside " + c.Beside
 	}
+	if c.Across != "" {
+		text += " across " + c.Across
+	}
 	return text
 }
 
 // all is every rule that some call keeps.
 func (c Contract) all() string {
 	text := c.Rules
-	for _, more := range []string{c.Above, c.Beside} {
+	for _, more := range []string{c.Above, c.Beside, c.Across} {
 		if more != "" {
 			text += ", " + more
 		}
@@ -125,9 +143,16 @@ func (c Contract) key(name string) lease.Key {
 	return lease.Key(name)
 }
 
-// keys are what calls on a key name. Those that are rare name only that.
+// keys are what calls on a key name. Those that are rare name only that, or what is
+// across too. The others of the fleet's, where there is something across, are named
+// between keys of which one is a prefix of another.
 func (c Contract) keys(k lease.Key) []lease.Key {
-	if c.Beside == "" || k == c.key(rare) {
+	switch {
+	case c.Across != "" && k == c.key("other"):
+		return []lease.Key{beside, k, across + "/x", across}
+	case c.Across != "" && k == c.key(rare):
+		return []lease.Key{k, across + "/y"}
+	case c.Beside == "" || k == c.key(rare):
 		return []lease.Key{k}
 	}
 	return []lease.Key{k, beside}
@@ -151,6 +176,9 @@ func (c Contract) limits(keys []lease.Key) (all []limit) {
 	if c.Beside != "" {
 		all = append(all, limit{beside, c.Beside, func(of lease.Key) bool { return slices.Contains(c.keys(of), beside) }})
 	}
+	if c.Across != "" {
+		all = append(all, limit{across, c.Across, func(of lease.Key) bool { return of != c.key("k") }})
+	}
 	return all
 }
 
@@ -166,7 +194,7 @@ func (c Contract) policyOf(rules string) string {
 		guard += ", line: " + c.Line
 	}
 	limits := ""
-	for _, l := range []struct{ key, rules string }{{string(c.key("{name}")), rules}, {above, c.Above}, {beside, c.Beside}} {
+	for _, l := range []struct{ key, rules string }{{string(c.key("{name}")), rules}, {above, c.Above}, {beside, c.Beside}, {across, c.Across}} {
 		if l.rules != "" {
 			limits += fmt.Sprintf("{key: %q, rules: [%s]%s}, ", l.key, l.rules, guard)
 		}

@@ -14,6 +14,8 @@ var faults = []string{
 	"nobody leads", "overspend", "pause before the spend", "pause past the lease", "settle", "shed for a higher class", "short pause",
 	// Of strangers.
 	"flood", "flood of one key", "little room", "nonsense counted", "nonsense given up",
+	// Of requests for several keys.
+	"paused at a further key", "refused by a further key",
 	// Of operators.
 	"act unheard", "charge", "charge without room", "pause for a time", "pause until it is resumed", "reset of a key",
 	// Of coordinators.

@@ -190,8 +190,10 @@ func (h *holder) recalled(r lease.Recall) {
 	if r.Holder != h.id {
 		return // of an earlier life
 	}
-	if p := h.pools[r.Key]; p != nil {
-		p.Recalled(h.elapsed(), r)
-		h.drive(r.Key)
+	for _, k := range h.keys {
+		if p := h.pools[k]; r.On(h.site.contract.keys(k)) {
+			p.Recalled(h.elapsed(), r)
+			h.drive(k)
+		}
 	}
 }

@@ -39,7 +39,7 @@ type lessor struct {
 	tickets lease.Ticket
 	answers map[lease.Ticket]func(lease.Answer)
 	replies map[lease.Ticket]func(lease.Reply)
-	keys    map[lease.Ticket]lease.Key // of requests that are not answered
+	keys    map[lease.Ticket][]lease.Key // of requests that are not answered
 
 	policy   *lease.Policy       // of its file
 	known    coordinator.InForce // as far as it knows
@@ -55,7 +55,7 @@ func newLessor(s *site, p *lease.Policy, cfg lease.Config, ppm int64) *lessor {
 		site:    s,
 		answers: map[lease.Ticket]func(lease.Answer){},
 		replies: map[lease.Ticket]func(lease.Reply){},
-		keys:    map[lease.Ticket]lease.Key{},
+		keys:    map[lease.Ticket][]lease.Key{},
 		policy:  p,
 		config:  cfg,
 		givenUp: map[string]bool{},
@@ -94,7 +94,7 @@ func (l *lessor) instant() algo.Instant { return l.origin.Add(l.elapsed() - l.be
 func (l *lessor) request(r lease.Request, answer func(lease.Answer)) {
 	l.tickets++
 	l.answers[l.tickets] = answer
-	l.keys[l.tickets] = r.Keys[0]
+	l.keys[l.tickets] = r.Keys
 	l.take(lease.Message{Ticket: l.tickets, Arrived: l.instant(), Request: &r})
 }
 

@@ -24,7 +24,11 @@ func newOperator(w *World, s *site) *operator { return &operator{host: host{worl
 // pausable are the keys that are paused now and then: of one that lies below junk, junk is.
 func (s *site) pausable() []lease.Key {
 	c := s.contract
-	return []lease.Key{s.charged(), c.key("other"), c.key(rare), "junk"}
+	all := []lease.Key{s.charged(), c.key("other"), c.key(rare), "junk"}
+	if c.Across != "" {
+		all = append(all, beside, across)
+	}
+	return all
 }
 
 // charged is the key that is charged, and judged with it.
@@ -245,13 +249,15 @@ func (p pauses) binds(k lease.Key, order turnOrder, by *coordinator.Course, now 
 func (l *lessor) holdToPauses(t *lease.Turn) {
 	order := orderOf(t)
 	for _, a := range t.Answers {
-		key, ok := l.keys[a.Ticket]
+		keys, ok := l.keys[a.Ticket]
 		if !ok || a.Answer.Outcome != lease.Granted {
 			continue
 		}
-		id := string(key) + " " + a.Answer.ID.String()
-		if !l.site.granted[id] && l.site.pauses.binds(key, order, l.course, t.Instant) {
-			l.say("%s of %s was granted while it is paused", a.Answer.ID, key)
+		id := string(keys[0]) + " " + a.Answer.ID.String()
+		for _, key := range keys {
+			if !l.site.granted[id] && l.site.pauses.binds(key, order, l.course, t.Instant) {
+				l.say("%s of %s was granted while %s is paused", a.Answer.ID, keys[0], key)
+			}
 		}
 		l.site.granted[id] = true
 	}

@@ -35,6 +35,7 @@ func (l *lessor) step(in []lease.Message, acts []told) {
 	l.course.Number(l.ledger, t, l.wall())
 	recorded := l.ordered(t, done)
 	l.holdToPauses(t)
+	l.furtherKeys(t)
 	l.apply(t, recorded)
 }
 

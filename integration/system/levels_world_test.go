@@ -107,11 +107,11 @@ func (g *levelCallers) call(ctx context.Context, l *worker.Limiter, n int64) boo
 	if err != nil {
 		return false
 	}
-	url := fmt.Sprintf("/%s?unit=tokens=%d&unit=kb=%d", l.Key(), units["tokens"], units["kb"])
+	url := fmt.Sprintf("/%s?unit=tokens=%d&unit=kb=%d", l.Keys()[0], units["tokens"], units["kb"])
 	g.strict.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, url, nil))
 	h.Finish()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.spends = append(g.spends, oracle.Spend{Key: string(l.Key()), At: h.Sent().UnixNano(), Cost: n, Units: units, Done: time.Now().UnixNano()})
+	g.spends = append(g.spends, oracle.Spend{Key: string(l.Keys()[0]), At: h.Sent().UnixNano(), Cost: n, Units: units, Done: time.Now().UnixNano()})
 	return true
 }

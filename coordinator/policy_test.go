@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -245,19 +246,18 @@ func TestLeaderOutlivesItsOwnChange(t *testing.T) {
 		cfg := config(t, actPolicy)
 		mirror := &slowRenewals{Memory: coordinator.NewMemory()}
 		cfg.Mirror, cfg.Elector = mirror, mirror
-		lead(t, cfg, func(ctx context.Context, t *testing.T, l *coordinator.Leader) {
-			granted(ctx, t, l, request(1, 0))
+		next := ruled(t, "20/1h")
+		require.Equal(t, 1, leadings(t, cfg, func(ctx context.Context, l *coordinator.Leader) error {
 			under := make(chan struct{})
 			mirror.wait.Store(&under)
 			time.Sleep(2 * cfg.RenewEvery) // one is under way
-			_, err := l.Change(ctx, ruled(t, "20/1h"), 0)
-			require.NoError(t, err)
+			_, err := l.Change(ctx, next, 0)
 			mirror.wait.Store(nil)
 			close(under)
 			time.Sleep(10 * cfg.RenewEvery)
-			granted(ctx, t, l, request(2, 0))
-			require.Equal(t, int32(1), mirror.late.Load())
-		})
+			return err
+		}))
+		require.Equal(t, int32(1), mirror.late.Load())
 	})
 }
 
@@ -267,25 +267,42 @@ func TestLeaderOfAPolicyThatIsNoMoreInForceLeadsAnew(t *testing.T) {
 		cfg := config(t, actPolicy)
 		memory := coordinator.NewMemory()
 		cfg.Mirror, cfg.Elector = memory, memory
-		made, err := coordinator.New(cfg)
-		require.NoError(t, err)
-		done, led := errors.New("done"), 0
-		require.ErrorIs(t, made.Run(t.Context(), func(ctx context.Context, l *coordinator.Leader) error {
-			granted(ctx, t, l, request(uint64(led)+1, 0))
-			if led++; led == 2 {
-				require.Equal(t, uint64(9), l.Policy().Revision)
-				return done
+		other := &lease.PolicyRecord{Revision: 9, Text: ruled(t, "20/1h").String()}
+		require.Equal(t, 2, leadings(t, cfg, func(ctx context.Context, l *coordinator.Leader) error {
+			if l.Policy().Revision == other.Revision {
+				return nil
+			}
+			if _, err := l.Acquire(ctx, request(1, 0)); err != nil { // the policy is recorded
+				return err
 			}
 			seat, err := memory.Look(ctx)
-			require.NoError(t, err)
-			require.NoError(t, memory.Apply(ctx, &lease.Turn{
-				Epoch: seat.Epoch, Seq: seat.Seq + 1, Instant: seat.Pulse.Instant,
-				Policy: &lease.PolicyRecord{Revision: 9, Text: ruled(t, "20/1h").String()},
-			}))
-			<-ctx.Done()
-			return ctx.Err()
-		}), done)
+			if err == nil {
+				err = memory.Apply(ctx, &lease.Turn{Epoch: seat.Epoch, Seq: seat.Seq + 1, Instant: seat.Pulse.Instant, Policy: other})
+			}
+			if err == nil {
+				<-ctx.Done()
+				err = ctx.Err()
+			}
+			return err
+		}))
 	})
+}
+
+// leadings runs a coordinator, and says how often it led until f was done with a leader that
+// had not lost its seat.
+func leadings(t *testing.T, cfg coordinator.Config, f func(context.Context, *coordinator.Leader) error) (led int) {
+	t.Helper()
+	made, err := coordinator.New(cfg)
+	require.NoError(t, err)
+	done := errors.New("done")
+	require.ErrorIs(t, made.Run(t.Context(), func(ctx context.Context, l *coordinator.Leader) error {
+		led++
+		if err := f(ctx, l); err != nil || ctx.Err() != nil {
+			return cmp.Or(err, ctx.Err())
+		}
+		return done
+	}), done)
+	return led
 }
 
 // slowRenewals is a mirror that lets renewals wait.

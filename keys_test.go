@@ -3,7 +3,6 @@ package ration_test
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +21,15 @@ const matrix = `limits:
   - {key: "t/route/{r}", rules: [15/1h, 40/1h unit=w], line: {premium: 9, standard: 9}}
   - {key: t/route/slow, rules: [20/1h, 1 concurrent]}
 `
+
+// under gives a client that is closed also where the test fails.
+func under(t *testing.T, policy string) *ration.Client {
+	t.Helper()
+	client, err := ration.Local(policy)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	return client
+}
 
 func keyed(t *testing.T, client *ration.Client, key string, more ...string) *ration.Limiter {
 	t.Helper()
@@ -47,8 +55,7 @@ func left(t *testing.T, l *ration.Limiter, most int64) int64 {
 
 // TestKeysThatCannotBeNamedTogetherSayWhy.
 func TestKeysThatCannotBeNamedTogetherSayWhy(t *testing.T) {
-	client, err := ration.Local(matrix)
-	require.NoError(t, err)
+	client := under(t, matrix)
 	for says, keys := range map[string][]string{
 		"ration: bad key: key 2 of 2: it is empty; give at least one segment":               {"t", ""},
 		`ration: bad key: "t/a" and "u/a" are of two tenants; name keys of one`:             {"t/a", "u/a"},
@@ -70,8 +77,7 @@ func TestKeysThatCannotBeNamedTogetherSayWhy(t *testing.T) {
 // move the same at each of the keys; what one of them refuses, the others have not lost.
 func TestACallOnSeveralKeysTakesFromAllOrFromNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, err := ration.Local(matrix)
-		require.NoError(t, err)
+		client := under(t, matrix)
 		user, route := keyed(t, client, "t/user/1"), keyed(t, client, "t/route/a")
 		both := keyed(t, client, "t/user/1", "t/route/a")
 		require.NoError(t, both.WaitN(t.Context(), 2))
@@ -114,9 +120,8 @@ func TestACallOnSeveralKeysTakesFromAllOrFromNone(t *testing.T) {
 // TestAKeyBesideOthersHasToBeKnown.
 func TestAKeyBesideOthersHasToBeKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, err := ration.Local(`limits: [{key: t/user, rules: [5/1h]}]`)
-		require.NoError(t, err)
-		err = keyed(t, client, "t/user/1", "t/rout/a").Wait(t.Context())
+		client := under(t, `limits: [{key: t/user, rules: [5/1h]}]`)
+		err := keyed(t, client, "t/user/1", "t/rout/a").Wait(t.Context())
 		require.ErrorIs(t, err, lease.ErrUnknownKey)
 		var refused *ration.Refused
 		require.ErrorAs(t, err, &refused)
@@ -129,25 +134,25 @@ func TestAKeyBesideOthersHasToBeKnown(t *testing.T) {
 // and of no other, and comes back to whoever waits for it under whichever keys.
 func TestASlotOfOneOfTheKeysIsASlotOfTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, err := ration.Local(matrix)
-		require.NoError(t, err)
+		client := under(t, matrix)
 		first, second := keyed(t, client, "t/user/1", "t/route/slow"), keyed(t, client, "t/user/2", "t/route/slow")
 		require.ErrorIs(t, first.Wait(t.Context()), ration.ErrNeedsHandle)
 		h, err := first.Acquire(t.Context(), 1)
 		require.NoError(t, err)
 		require.NoError(t, keyed(t, client, "t/user/1", "t/route/a").Wait(t.Context()))
-		var calls sync.WaitGroup
-		calls.Go(func() {
+		served := make(chan error, 1)
+		go func() {
 			h, err := second.Acquire(t.Context(), 1, ration.Class("premium"))
 			if err == nil {
 				h.Finish()
 			}
-			require.NoError(t, err)
-		})
+			served <- err
+		}()
 		time.Sleep(20 * time.Second) // renewed meanwhile
 		require.NoError(t, h.Context().Err())
+		require.Empty(t, served)
 		h.Finish()
-		calls.Wait()
+		require.NoError(t, <-served)
 		require.NoError(t, client.Close(t.Context()))
 		balanced(t, client.Stats())
 	})

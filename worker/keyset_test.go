@@ -34,6 +34,16 @@ func TestKeySetIsWhatItWasMadeOf(t *testing.T) {
 	}
 }
 
+// leaves starts a worker that is closed also where the test fails.
+func (s *scripted) leaves(t *testing.T, name string) *Worker {
+	w := s.start(t, name)
+	t.Cleanup(func() {
+		_ = w.Close(context.Background())
+		s.stop()
+	})
+	return w
+}
+
 const userAndRoute = `limits: [{key: "t/user/{u}", rules: [8/1h]}, {key: "t/route/{r}", rules: [10/1h, 20/1h unit=w]}]`
 
 // TestLimitersOfTheSameKeysShareTheirTokens: in whatever order they are named; those of
@@ -60,7 +70,7 @@ func TestLimitersOfTheSameKeysShareTheirTokens(t *testing.T) {
 // is cancelled or settled below its cost comes back to each.
 func TestEveryKeyIsChargedHoweverACallEnds(t *testing.T) {
 	bubble(t, userAndRoute, func(t *testing.T, s *scripted) {
-		w := s.start(t, "a")
+		w := s.leaves(t, "a")
 		l := w.Limiter("t/user/1", "t/route/r")
 		require.NoError(t, l.WaitN(t.Context(), 2, lease.UnitAmount{Unit: "w", N: 5}))
 		h, err := l.Acquire(t.Context(), 3, lease.UnitAmount{Unit: "w", N: 9})
@@ -86,7 +96,7 @@ func TestEveryKeyIsChargedHoweverACallEnds(t *testing.T) {
 // it is of; and nothing was taken.
 func TestRefusalOfSeveralKeysNamesWhichBinds(t *testing.T) {
 	bubble(t, userAndRoute, func(t *testing.T, s *scripted) {
-		w := s.start(t, "a")
+		w := s.leaves(t, "a")
 		require.NoError(t, w.Limiter("t/route/r").WaitN(t.Context(), 6))
 		synctest.Wait()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -109,7 +119,7 @@ func TestRefusalOfSeveralKeysNamesWhichBinds(t *testing.T) {
 // under another user, idle, and gives one back at once.
 func TestRecallReachesWhoHasSeveralKeys(t *testing.T) {
 	bubble(t, `limits: [{key: "t/user/{u}", rules: [1000/1s]}, {key: "t/route/{r}", rules: [1000/1s, 2 concurrent]}]`, func(t *testing.T, s *scripted) {
-		a, b := s.start(t, "a"), s.start(t, "b")
+		a, b := s.leaves(t, "a"), s.leaves(t, "b")
 		ofA := a.Limiter("t/user/1", "t/route/r")
 		var calls []*Handle
 		for range 2 {
@@ -119,9 +129,10 @@ func TestRecallReachesWhoHasSeveralKeys(t *testing.T) {
 		}
 		// While others of a wait, a slot that comes back serves them next: only a recall
 		// brings it to b.
+		var others sync.WaitGroup
+		defer others.Wait()
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 		defer stop()
-		var others sync.WaitGroup
 		for range 4 {
 			others.Go(func() {
 				for {
@@ -136,13 +147,13 @@ func TestRecallReachesWhoHasSeveralKeys(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		served := make(chan error, 1)
-		go func() {
+		others.Go(func() {
 			h, err := b.Limiter("t/route/r", "t/user/2").Acquire(ctx, 1)
 			if err == nil {
 				h.Finish()
 			}
 			served <- err
-		}()
+		})
 		synctest.Wait()
 		require.NotZero(t, a.Stats().Recalls)
 		for _, h := range calls {

@@ -20,7 +20,8 @@ type reforms struct {
 	site     *site
 	contract Contract
 	ever     bool
-	rules    map[string]string // by the text of the policy
+	rules    map[string]string        // by the text of the policy
+	texts    map[*lease.Policy]string // rules, of those that were asked for
 	periods  []period
 }
 
@@ -37,6 +38,7 @@ const holdFor = 6 * time.Second
 func (r *reforms) begin(s *site, c Contract) {
 	r.site, r.contract = s, c
 	r.rules = map[string]string{s.all[0].policy.String(): c.Rules}
+	r.texts = map[*lease.Policy]string{}
 	w := s.world
 	var next func()
 	next = func() {
@@ -145,7 +147,7 @@ func (r *reforms) delivered(l *lessor) {
 	if r.rules == nil {
 		return
 	}
-	rules := r.rules[p.String()]
+	rules := r.rulesOf(p)
 	if n := len(r.periods); n > 0 && r.periods[n-1].rules == rules {
 		return
 	}
@@ -169,7 +171,17 @@ func (r *reforms) always() Contract {
 func (r *reforms) told(l *lessor) bool {
 	p, _ := l.ledger.Policy()
 	n := len(r.periods)
-	return r.rules == nil || n > 0 && r.periods[n-1].rules == r.rules[p.String()]
+	return r.rules == nil || n > 0 && r.periods[n-1].rules == r.rulesOf(p)
+}
+
+// rulesOf gives the rules of a policy.
+func (r *reforms) rulesOf(p *lease.Policy) string {
+	rules, known := r.texts[p]
+	if !known {
+		rules = r.rules[p.String()]
+		r.texts[p] = rules
+	}
+	return rules
 }
 
 // judge gives what broke a policy while it was in force.

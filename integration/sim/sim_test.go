@@ -113,6 +113,7 @@ func play(n int) iter.Seq2[sim.Verdict, string] {
 		broke   string
 	}
 	return func(yield func(sim.Verdict, string) bool) {
+		defer debug.SetGCPercent(debug.SetGCPercent(400)) // worlds make much garbage, and live on little
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		ahead := make(chan chan played, runtime.GOMAXPROCS(0))

@@ -56,7 +56,7 @@ func test(ctx context.Context, root string, command []string, overlay string, li
 	cmd := exec.CommandContext(ctx, "go", append(args, command[2:]...)...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), "400")) // compilers make much garbage, in short lives
-	cmd.WaitDelay = time.Second // for a test that outlives a go command that was stopped
+	cmd.WaitDelay = time.Second                                              // for a test that outlives a go command that was stopped
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
 	o := read(out)

@@ -95,7 +95,7 @@ func newCourse(ctx context.Context, redis *redisbackend.Server, cell string, ste
 	c := &course{ledger: lease.NewLedger(policy, lease.DefaultConfig()), mirror: redis.Mirror(cell, 0), cell: cell, step: step, now: 1}
 	seat := lease.Seat{Epoch: lease.Epoch{Number: 1}, Partitions: 1, Fresh: true}
 	seat.Pulse.Instant = c.now
-	c.Course = coordinator.NewCourse(seat, c.ledger)
+	c.Course = coordinator.NewCourse(seat, c.ledger, 0)
 	return c, c.mirror.Campaign(ctx, lease.Seat{}, seat)
 }
 

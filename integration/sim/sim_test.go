@@ -74,6 +74,16 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// TestLimitInShadowCountsWhatItWouldRefuse, and refuses nothing, soon: in the first few worlds.
+func TestLimitInShadowCountsWhatItWouldRefuse(t *testing.T) {
+	would := int64(0)
+	for v, broke := range play(8) {
+		require.Empty(t, broke, replay(v.Seed))
+		would += v.Ledger.WouldRefuse
+	}
+	require.Positive(t, would)
+}
+
 func check(t *testing.T, v sim.Verdict) {
 	t.Helper()
 	again := replay(v.Seed)

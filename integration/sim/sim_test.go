@@ -74,6 +74,21 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// TestAPolicyIsFollowedInEachWay, long before all worlds have been played: limits in shadow count
+// what they would refuse, slots beyond a lowered limit are recalled, and who waits is refused
+// what another policy can never grant.
+func TestAPolicyIsFollowedInEachWay(t *testing.T) {
+	var would, over, never int64
+	for v, broke := range play(80) {
+		require.Empty(t, broke, replay(v.Seed))
+		would, over, never = would+v.Ledger.WouldRefuse, over+v.Ledger.RecalledOver, never+v.Ledger.WaitersRefused
+		if would > 0 && over > 0 && never > 0 {
+			return
+		}
+	}
+	t.Fatalf("%d would have been refused, %d slots were recalled, %d waiters were refused", would, over, never)
+}
+
 func check(t *testing.T, v sim.Verdict) {
 	t.Helper()
 	again := replay(v.Seed)

@@ -104,6 +104,11 @@ func (l *Ledger) unblock(a *account) {
 		return
 	}
 	a.blocked = 0
+	if l.lagged.Epoch == 0 { // all of that has come back since
+		l.use(a)
+		l.touch(a)
+		return
+	}
 	if ended := l.lagged.At.Add(l.config.TokenTTL) + 1; l.now.Before(ended) && l.uneven(a) {
 		a.blocked = ended
 		return
@@ -147,9 +152,7 @@ func (l *Ledger) charge(a *account) {
 	for i := range le.units {
 		l.stats.UnitsAdopted += le.units[i].rest()
 	}
-	if at, ok := le.expires(); ok {
-		l.timers.set(timer{at: at, lease: le})
-	}
+	l.expire(le) // such leases may have ended by now
 }
 
 // eachBeyond calls do for each window that may lack more than every window has free: a short one

@@ -244,3 +244,54 @@ func TestWhatIsRecordedInDoubtIsNotDoubtedMore(t *testing.T) {
 	refused = turn(t, l, at+1, taking(3, 1, at+1, "k")).Answers[0].Answer
 	require.Equal(t, lease.Refused, refused.Outcome)
 }
+
+// TestResetForgetsWhatTheMirrorMayLack: when the leases have ended that it may have forgotten,
+// what they may have spent is forgotten with the rest. What they may hold is held.
+func TestResetForgetsWhatTheMirrorMayLack(t *testing.T) {
+	for after, want := range map[time.Duration]lease.Outcome{3 * time.Second: lease.Refused, 12 * time.Second: lease.Granted} {
+		l, _, record := doubtful(t, lease.Doubt{}, lease.Doubt{Epoch: 2, At: start, Lag: 2 * time.Second})
+		l.Restore(record)
+		now := start.Add(after)
+		l.Turn(now, nil)
+		acted, err := l.Act(now, 0, lease.Act{Verb: lease.VerbReset, Key: "k"})
+		require.NoError(t, err)
+		require.Equal(t, 1, acted.Reset)
+		l.Turn(now, nil)
+		r := ask("b", 1, now, 0, "k")
+		r.Need = lease.Amount{Tokens: 10, Slots: 2}
+		if r.Want = r.Need; want == lease.Refused {
+			r.Need.Tokens, r.Need.Slots = 1, 1
+		}
+		require.Equal(t, want, turn(t, l, now, r).Answers[0].Answer.Outcome, "%v after", after)
+		again, err := l.Act(now, 0, lease.Act{Verb: lease.VerbReset, Key: "k"})
+		require.NoError(t, err)
+		require.Zero(t, again.Reset)
+	}
+}
+
+// TestKeyInDoubtThatNobodyAsksForIsLetGoOf, when all has come back that the mirror may lack; and
+// who asks for one then has all of it.
+func TestKeyInDoubtThatNobodyAsksForIsLetGoOf(t *testing.T) {
+	const doubted = 2 * time.Minute
+	later := start.Add(doubted)
+	for _, asked := range []bool{false, true} {
+		l, _, record := doubtful(t, lease.Doubt{}, lease.Doubt{Epoch: 2, At: start, Lag: 2 * time.Second})
+		l.Restore(record)
+		for now := start; now.Before(later); now = now.Add(time.Second) {
+			l.Turn(now, nil)
+		}
+		l.Trust()
+		if asked {
+			r := ask("b", 1, later, 0, "k")
+			r.Need = lease.Amount{Tokens: 10, Slots: 2}
+			r.Want = r.Need
+			require.Equal(t, lease.Granted, turn(t, l, later, r).Answers[0].Answer.Outcome)
+			continue
+		}
+		require.Equal(t, 1, l.Status(later, "").Live)
+		for now := later; now.Before(later.Add(2 * lease.DefaultConfig().Memory)); now = now.Add(time.Second) {
+			l.Turn(now, nil)
+		}
+		require.Zero(t, l.Status(later, "").Live)
+	}
+}

@@ -18,6 +18,7 @@ func (l *Ledger) reset(act Act) (acted Acted) {
 		}
 		acted.Reset++
 		l.stats.Resets++
+		l.unblock(a)
 		for i := range a.windows {
 			w, now := a.window(i, l.now)
 			w.Forget(now)
@@ -32,7 +33,11 @@ func (l *Ledger) reset(act Act) (acted Acted) {
 	return acted
 }
 
+// hasSpent says that something is spent, or may be that the mirror lacks.
 func (l *Ledger) hasSpent(a *account) bool {
+	if a.blocked != 0 && !l.now.Before(a.blocked) {
+		return true
+	}
 	for i := range a.windows {
 		if w, now := a.window(i, l.now); w.Spent(now) > 0 {
 			return true

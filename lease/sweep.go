@@ -46,6 +46,9 @@ func (l *Ledger) sweepEvery() time.Duration {
 func (l *Ledger) sweep() {
 	for range l.keys.budget(l.now, len(l.order), l.config.Memory) {
 		a := l.order[l.keys.turn(len(l.order))]
+		if l.lagged.Epoch == 0 {
+			l.unblock(a) // nobody may ever ask for it
+		}
 		if a.acts != nil {
 			l.use(a) // so that it is tidied
 			l.forgetCharges(a)

@@ -8,6 +8,7 @@ SEEDS       ?= 1000
 FUZZTIME    ?= 20s
 ROUNDS      ?= 2
 PARTS       ?=
+MUTANTFLAGS ?=
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help build run test nginx redis race sim mutants failover compose-test fuzz lint bench bench-peers proof clean
@@ -37,7 +38,7 @@ sim: ## play SEEDS=1000 worlds in which everything goes wrong that can
 	$(GO) test ./integration/sim -count=1 -v -timeout 2h -run 'TestSimulation$$' -seeds $(SEEDS) | grep -v -e '--- PASS: TestSimulation/' -e '=== RUN'
 
 mutants: ## lay each known fault over the sources; the tests must see it
-	$(GO) run ./integration/mutants
+	$(GO) run ./integration/mutants $(MUTANTFLAGS)
 
 failover: redis ## let coordinators, Redis, NATS and workers fail in turn under full demand, ROUNDS=2 times
 	RATION_ROUNDS=$(ROUNDS) $(GO) test ./integration/failover -count=1 -v -timeout 60m -run 'TestNoFailureBreaksTheContract$$'

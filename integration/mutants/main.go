@@ -21,6 +21,7 @@ func main() {
 	list := flag.Bool("list", false, "list the mutants, and try none")
 	parallel := flag.Int("parallel", 2, "try so many at a time")
 	limit := flag.Duration("timeout", 15*time.Minute, "how long one test command may take")
+	passing := flag.Bool("passing", false, "take it that the tests pass over the sources as they are; else that is seen first")
 	verbose := flag.Bool("v", false, "print what the tests that catch a mutant say")
 	flag.Parse()
 	match, err := regexp.Compile(*only)
@@ -34,7 +35,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	t := trial{parallel: *parallel, limit: *limit, verbose: *verbose, out: os.Stdout}
+	t := trial{parallel: *parallel, limit: *limit, passing: *passing, verbose: *verbose, out: os.Stdout}
 	if err := t.main(ctx, match, *list); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

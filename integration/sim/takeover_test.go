@@ -115,3 +115,19 @@ func TestRenewedSlotIsHeldAfterATakeover(t *testing.T) {
 	require.Zero(t, s.site.stats().SlotsExpired)
 	s.keepsTheContract()
 }
+
+// TestSlotOfTheDeadIsFreeInTimeAfterATakeover: a worker dies with a slot, and then the leader. The
+// next one frees the slot when it would have.
+func TestSlotOfTheDeadIsFreeInTimeAfterATakeover(t *testing.T) {
+	s := tell(t, 1, Contract{Rules: "40/1s, 1 concurrent"}, 2, "k")
+	s.calls.lasts = time.Minute
+	require.Equal(t, 1, s.try(s.fleet[0], "k", 1))
+	s.fleet[0].crash(time.Hour)
+	s.pass(6 * time.Second)
+	s.takeOver()
+	require.Zero(t, s.try(s.fleet[1], "k", 1))
+	s.pass(4 * time.Second)
+	require.Equal(t, 1, s.try(s.fleet[1], "k", 1), "the slot has ended")
+	require.Positive(t, s.site.stats().SlotsExpired)
+	s.keepsTheContract()
+}

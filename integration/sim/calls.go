@@ -157,6 +157,7 @@ func costs(units lease.Units) map[string]int64 {
 func (c *calls) allow(x *caller, p *worker.Pool) {
 	units := c.unitsOf(x)
 	if p.Allow(x.holder.elapsed(), 1, units...) {
+		x.holder.site.holdToEnd(x.key)
 		c.world.spends = append(c.world.spends, oracle.Spend{Key: string(x.key), At: c.world.unix(), Cost: 1, Units: costs(units), Done: c.world.unix()})
 	}
 	x.holder.drive(x.key)
@@ -237,6 +238,7 @@ func (c *calls) spendNow(x *caller, call *worker.Call) {
 		return
 	}
 	c.served++
+	x.holder.site.holdToEnd(x.key)
 	x.spend = len(w.spends)
 	// Until it ends otherwise, the call has left and is under way.
 	w.spends = append(w.spends, oracle.Spend{Key: string(x.key), At: w.unix(), Cost: call.Cost(), Units: costs(call.Units())})

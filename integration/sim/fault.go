@@ -17,7 +17,8 @@ var faults = []string{
 	// Of requests for several keys.
 	"paused at a further key", "refused by a further key",
 	// Of operators.
-	"act unheard", "charge", "charge without room", "pause for a time", "pause until it is resumed", "reset of a key",
+	"act unheard", "charge", "charge above", "charge without room", "pause for a time", "pause past the leases", "pause until it is resumed", "reset of a key",
+	"reset while the mirror is in doubt",
 	// Of coordinators.
 	"all coordinators killed", "coordinator killed", "coordinator cut off from NATS", "coordinator cut off from the store",
 	"coordinator paused", "leader paused", "woken leader is fenced", "two leaders at once",

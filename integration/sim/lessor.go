@@ -33,6 +33,7 @@ type lessor struct {
 	in      []lease.Message
 	acts    []told
 	reforms []*lease.Policy // that wait for a turn
+	putOff  told            // until there is room for it; of several the last
 	turning bool
 	wakes   uint64 // tells a wake that a later one has replaced
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ration/algo"
 	"ration/integration/oracle"
 	"ration/lease"
 	"ration/worker"
@@ -55,7 +56,8 @@ func Run(seed uint64) Verdict {
 		w.calls.start(h)
 	}
 	newStranger(w, l, keys).begin()
-	newOperator(w, l).begin()
+	o := newOperator(w, l)
+	o.begin()
 	w.trouble(l, fleet)
 	l.reforms.begin(l, c)
 	w.run(faultyFor)
@@ -67,6 +69,9 @@ func Run(seed uint64) Verdict {
 	w.run(w.now + settleFor)
 	w.calls.saturate = !c.Scarce
 	busy := w.now
+	if c.levels() {
+		o.chargeAbove()
+	}
 	period := longest(rules, true)
 	w.run(busy + busyLasts(period))
 	apart := l.walls.wide > busy
@@ -121,6 +126,7 @@ func (w *World) verdict(seed uint64, c Contract, rules []oracle.Rule, s *site, f
 		}
 	}
 	v.Violations = append(w.judge(seed, s.reforms.always(), fleet[0].keys), s.reforms.judge(fleet[0].keys)...)
+	v.Stranded = append(v.Stranded, s.unlawful...)
 	for _, l := range s.all {
 		v.Stranded = append(v.Stranded, l.unlawful...)
 	}
@@ -170,6 +176,7 @@ func (w *World) stranded(l *lessor, fleet []*holder, window time.Duration) (left
 	if n := len(w.calls.pending); n > 0 {
 		say("%d callers were never answered", n)
 	}
+	left = append(left, l.remains(then)...)
 	for _, h := range fleet {
 		for _, k := range h.keys {
 			b := h.pools[k].Books()
@@ -181,12 +188,31 @@ func (w *World) stranded(l *lessor, fleet []*holder, window time.Duration) (left
 	return left
 }
 
+// remains names what is in a ledger yet when nothing that has happened can matter any more:
+// whatever is over has to be gone from every prefix that it was of.
+func (l *lessor) remains(then algo.Instant) (left []string) {
+	for range 4 { // what one turn lets go of may be seen to be at rest in the next
+		then = then.Add(2 * lease.ChargeMemory)
+		t := l.ledger.Turn(then, nil)
+		l.course.Number(l.ledger, t, l.wall())
+		l.course.Applied(l.ledger, t)
+	}
+	s := l.ledger.Status(then, "")
+	for _, k := range s.Keys {
+		left = append(left, fmt.Sprintf("%s is in memory yet: %+v", k.Key, k))
+	}
+	if s.Holders > 0 || s.Remembered > 0 {
+		left = append(left, fmt.Sprintf("%d holders and %d ids are in memory yet", s.Holders, s.Remembered))
+	}
+	return left
+}
+
 // busyLasts is for how long the fleet is busy: several of the windows that fit, and one
 // more, so that use can be judged from different instants.
 func busyLasts(period time.Duration) time.Duration { return max(busyFor, 4*period) }
 
-// use is what the fleet got of key k, or of what is above it, while it was calm and
-// saturated, over the whole windows after the first. Calls come in bursts, and the fleet is a little later
+// use is what the fleet got of key k, or of what is above it, with what was charged there, while
+// it was calm and saturated, over the whole windows after the first. Calls come in bursts, and the fleet is a little later
 // each time: so that it does not matter whether a burst lies at the end, this is
 // the mean of what is judged from instants all over a window.
 func (w *World) use(c Contract, busy, period time.Duration) float64 {
@@ -202,6 +228,12 @@ func (w *World) use(c Contract, busy, period time.Duration) float64 {
 		var spends []oracle.Spend
 		for _, s := range oracle.Under(w.spends, of) {
 			if s.At >= from && s.At < to {
+				spends = append(spends, s)
+			}
+		}
+		for _, s := range oracle.Under(w.charges, of) {
+			if s.At >= from && s.At < to {
+				s.Cost += s.Units["w"] / busyUnits // in calls, as the schedule is
 				spends = append(spends, s)
 			}
 		}

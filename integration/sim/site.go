@@ -20,6 +20,7 @@ type site struct {
 	pauses   pauses
 	granted  map[string]bool // ids, with their keys
 	outage   bool            // all coordinators are down, and none has led since
+	unlawful []string        // what callers did that they may not
 }
 
 func newSite(w *World, p *lease.Policy, c Contract) *site {

@@ -71,7 +71,7 @@ func (l *lessor) lead(seat lease.Seat) {
 		l.origin = l.wall() // whose windows begin by it, and an estimate bears no lag
 	}
 	l.heardAt, l.pulse, l.later = l.elapsed(), lease.Pulse{}, 0
-	l.in, l.acts, l.busy, l.unknown, l.applied, l.reforms = nil, nil, false, nil, 0, nil
+	l.in, l.acts, l.putOff, l.busy, l.unknown, l.applied, l.reforms = nil, nil, told{}, false, nil, 0, nil
 	clear(l.givenUp)
 	led := l.course
 	l.after(l.world.between(0, 5*time.Millisecond), func() {
@@ -111,7 +111,7 @@ func (l *lessor) end() {
 		return
 	}
 	l.past = append(l.past, l.ledger.Stats())
-	l.course, l.serving, l.busy, l.in, l.acts = nil, false, false, nil, nil
+	l.course, l.serving, l.busy, l.in, l.acts, l.putOff = nil, false, false, nil, nil, told{}
 	l.turning = false
 	clear(l.answers)
 	clear(l.replies)

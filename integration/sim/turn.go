@@ -14,7 +14,10 @@ func (l *lessor) turn() {
 	}
 	l.busy, l.turning = true, false
 	in, acts := l.in, l.acts
-	l.in, l.acts = nil, nil
+	if l.putOff.done != nil {
+		acts = append(acts, l.putOff)
+	}
+	l.in, l.acts, l.putOff = nil, nil, told{}
 	l.reform()
 	l.load(l.ledger.Unloaded(in, about(acts)...), func() { l.step(in, acts) })
 }

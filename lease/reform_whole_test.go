@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -21,18 +19,7 @@ func TestWholeLedgerHoldsUnderPoliciesThatChange(t *testing.T) {
 	if os.Getenv("RATION_PROOF") == "1" {
 		seeds = 10_000
 	}
-	var all sync.WaitGroup
-	room := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for seed := range seeds {
-		room <- struct{}{}
-		all.Go(func() {
-			defer func() { <-room }()
-			if err := newReform(seed).play(300); err != nil {
-				t.Errorf("seed %d: %v", seed, err)
-			}
-		})
-	}
-	all.Wait()
+	playAll(t, seeds, func(seed uint64) error { return newReform(seed).play(300) })
 }
 
 // reform is a chance whose policy changes.

@@ -25,13 +25,18 @@ func TestWholeLedgerHoldsAfterEveryTurn(t *testing.T) {
 	if os.Getenv("RATION_PROOF") == "1" {
 		seeds = 10_000
 	}
+	playAll(t, seeds, func(seed uint64) error { return newChance(seed).play(300) })
+}
+
+// playAll plays seeds, several at once.
+func playAll(t *testing.T, seeds uint64, play func(seed uint64) error) {
 	var all sync.WaitGroup
 	room := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for seed := range seeds {
 		room <- struct{}{}
 		all.Go(func() {
 			defer func() { <-room }()
-			if err := newChance(seed).play(300); err != nil {
+			if err := play(seed); err != nil {
 				t.Errorf("seed %d: %v", seed, err)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os/user"
 	"sync"
@@ -155,6 +156,24 @@ func askAll[T any](ctx context.Context, partitions int, wait time.Duration, ask 
 	}
 	asking.Wait()
 	return all
+}
+
+// each has the leaders of all partitions do something, and says what came of each. Where one
+// fails, whether it was done is unknown, and there is a remedy.
+func each[T fmt.Stringer](ctx context.Context, c *asking, out io.Writer, d *document, whether, remedy string, ask func(context.Context, int) (json.RawMessage, error)) error {
+	var failures []error
+	for n, o := range askAll[T](ctx, max(1, d.Divided), c.ConnectWait+answerWait, ask) {
+		of := ""
+		if d.Divided > 1 {
+			of = fmt.Sprintf("partition %d: ", n)
+		}
+		if o.err != nil {
+			failures = append(failures, fmt.Errorf("%s%w", of, c.failed(o.err, whether, remedy)))
+			continue
+		}
+		fmt.Fprintf(out, "%s%s\n", of, o.told)
+	}
+	return errors.Join(failures...)
 }
 
 // by is who does it.

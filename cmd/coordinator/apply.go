@@ -37,21 +37,9 @@ func (c *applyCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams
 	}
 	return c.connected(ctx, s, "coordinator apply", func(ctx context.Context, client *bus.Client, d *document) error {
 		wanted := bus.Policy{File: c.File, Text: p.String(), Least: d.revision() + 1}
-		var failures []error
-		for n, o := range askAll[applied](ctx, max(1, d.Divided), c.ConnectWait+answerWait, func(ctx context.Context, n int) (json.RawMessage, error) {
+		return each[applied](ctx, &c.asking, s.Out, d, "the policy is in force", "apply it again", func(ctx context.Context, n int) (json.RawMessage, error) {
 			return c.led(ctx, func(ctx context.Context) (json.RawMessage, error) { return client.Apply(ctx, n, wanted) })
-		}) {
-			of := ""
-			if d.Divided > 1 {
-				of = fmt.Sprintf("partition %d: ", n)
-			}
-			if o.err != nil {
-				failures = append(failures, fmt.Errorf("%s%w", of, c.failed(o.err, "the policy is in force", "apply it again")))
-				continue
-			}
-			fmt.Fprintf(s.Out, "%s%s\n", of, o.told)
-		}
-		return errors.Join(failures...)
+		})
 	})
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -53,19 +52,7 @@ func (c *resetCommand) run(ctx context.Context, _ *cli.Invocation, s cli.Streams
 // resetClock lets the leader of each partition take its wall clock.
 func (c *resetCommand) resetClock(ctx context.Context, s cli.Streams) error {
 	return c.connected(ctx, s, "coordinator reset", func(ctx context.Context, client *bus.Client, d *document) error {
-		var failures []error
-		for n, o := range askAll[clockReset](ctx, max(1, d.Divided), c.ConnectWait+answerWait, client.ResetClock) {
-			of := ""
-			if d.Divided > 1 {
-				of = fmt.Sprintf("partition %d: ", n)
-			}
-			if o.err != nil {
-				failures = append(failures, fmt.Errorf("%s%w", of, c.failed(o.err, "it took its clock", "do it again")))
-				continue
-			}
-			fmt.Fprintf(s.Out, "%s%s\n", of, o.told)
-		}
-		return errors.Join(failures...)
+		return each[clockReset](ctx, &c.asking, s.Out, d, "it took its clock", "do it again", client.ResetClock)
 	})
 }
 

@@ -245,9 +245,11 @@ func (p pauses) binds(k lease.Key, order turnOrder, by *coordinator.Course, now 
 	return false
 }
 
-// holdToPauses requires that nothing is granted anew of what is paused.
+// holdToPauses requires that nothing is granted anew of what is paused. A pause that has ended
+// by the time of any leader has: the one after it may begin a little earlier.
 func (l *lessor) holdToPauses(t *lease.Turn) {
 	order := orderOf(t)
+	l.site.latest = max(l.site.latest, t.Instant)
 	for _, a := range t.Answers {
 		keys, ok := l.keys[a.Ticket]
 		if !ok || a.Answer.Outcome != lease.Granted {
@@ -255,7 +257,7 @@ func (l *lessor) holdToPauses(t *lease.Turn) {
 		}
 		id := string(keys[0]) + " " + a.Answer.ID.String()
 		for _, key := range keys {
-			if !l.site.granted[id] && l.site.pauses.binds(key, order, l.course, t.Instant) {
+			if !l.site.granted[id] && l.site.pauses.binds(key, order, l.course, l.site.latest) {
 				l.say("%s of %s was granted while %s is paused", a.Answer.ID, keys[0], key)
 			}
 		}

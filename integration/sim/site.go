@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"ration/algo"
 	"ration/coordinator"
 	"ration/lease"
 )
@@ -18,6 +19,7 @@ type site struct {
 	reforms  reforms
 	steady   bool // nobody takes over, since windows begin by ledger time
 	pauses   pauses
+	latest   algo.Instant    // of any turn
 	granted  map[string]bool // ids, with their keys
 	outage   bool            // all coordinators are down, and none has led since
 }
